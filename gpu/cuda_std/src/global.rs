@@ -1,0 +1,201 @@
+//! Views of global memory as kernels receive them: [`Global`] to read, [`GlobalMut`] to write.
+//!
+//! A `&mut [T]` can't be a kernel's parameter: all threads would hold it at once. A `GlobalMut` is held by all threads too,
+//! but lets each write only at its own [`ElementIndex`]; any other write is `unsafe` and says why it doesn't race.
+//! Reads and writes check bounds and trap; the `_unchecked` forms don't.
+
+use core::marker::PhantomData;
+use core::ops::Index;
+
+use crate::thread::ElementIndex;
+
+/// Memory that no thread writes during the launch.
+pub struct Global<'a, T> {
+    start: *const T,
+    len: usize,
+    lifetime: PhantomData<&'a [T]>,
+}
+
+impl<T> Clone for Global<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Global<'_, T> {}
+
+impl<'a, T: Copy> Global<'a, T> {
+    /// # Safety
+    /// `start` must point to `len` initialised elements that are valid, and not written, for `'a`.
+    #[inline(always)]
+    pub unsafe fn from_raw_parts(start: *const T, len: usize) -> Self {
+        Self { start, len, lifetime: PhantomData }
+    }
+
+    /// A view of host memory, for the simulator.
+    pub fn from_slice(slice: &'a [T]) -> Self {
+        // SAFETY: the slice is valid and shared for 'a.
+        unsafe { Self::from_raw_parts(slice.as_ptr(), slice.len()) }
+    }
+
+    /// Elements.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of the first element.
+    #[inline(always)]
+    pub fn as_ptr(&self) -> *const T {
+        self.start
+    }
+
+    /// The element, or `None` out of bounds.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<T> {
+        // SAFETY: in bounds by the comparison.
+        (index < self.len).then(|| unsafe { self.get_unchecked(index) })
+    }
+
+    /// # Safety
+    /// `index < self.len()`.
+    #[inline(always)]
+    pub unsafe fn get_unchecked(&self, index: usize) -> T {
+        // SAFETY: in bounds by the caller, valid by `from_raw_parts`.
+        unsafe { *self.start.add(index) }
+    }
+}
+
+impl<T: Copy> Index<usize> for Global<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: usize) -> &T {
+        if index >= self.len {
+            out_of_bounds(index, self.len);
+        }
+        // SAFETY: in bounds by the comparison, valid and not written by `from_raw_parts`.
+        unsafe { &*self.start.add(index) }
+    }
+}
+
+impl<T: Copy> Index<ElementIndex> for Global<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: ElementIndex) -> &T {
+        &self[index.get()]
+    }
+}
+
+/// Memory that the launch may write, each element by the thread that owns it.
+pub struct GlobalMut<'a, T> {
+    start: *mut T,
+    len: usize,
+    lifetime: PhantomData<&'a mut [T]>,
+}
+
+impl<'a, T: Copy> GlobalMut<'a, T> {
+    /// # Safety
+    /// `start` must point to `len` elements that are valid during the view's lifetime and reached only through views made
+    /// for the threads of one launch.
+    #[inline(always)]
+    pub unsafe fn from_raw_parts(start: *mut T, len: usize) -> Self {
+        Self { start, len, lifetime: PhantomData }
+    }
+
+    /// A view of host memory, for the simulator.
+    pub fn from_slice(slice: &'a mut [T]) -> Self {
+        // SAFETY: the slice is valid and exclusively borrowed for 'a.
+        unsafe { Self::from_raw_parts(slice.as_mut_ptr(), slice.len()) }
+    }
+
+    /// Elements.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of the first element.
+    #[inline(always)]
+    pub fn as_mut_ptr(&self) -> *mut T {
+        self.start
+    }
+
+    /// Writes the calling thread's own element. Traps out of bounds.
+    #[inline(always)]
+    pub fn set(&mut self, index: ElementIndex, value: T) {
+        // SAFETY: no other thread holds this index.
+        unsafe { self.write(index.get(), value) }
+    }
+
+    /// Writes any element. Traps out of bounds.
+    ///
+    /// # Safety
+    /// No other thread may read or write this element, unless a barrier that both pass lies between.
+    #[inline(always)]
+    pub unsafe fn write(&mut self, index: usize, value: T) {
+        if index >= self.len {
+            out_of_bounds(index, self.len);
+        }
+        // SAFETY: in bounds by the comparison; not raced by the caller.
+        unsafe { self.write_unchecked(index, value) }
+    }
+
+    /// # Safety
+    /// As [`write`](Self::write), and `index < self.len()`.
+    #[inline(always)]
+    pub unsafe fn write_unchecked(&mut self, index: usize, value: T) {
+        // SAFETY: in bounds and not raced by the caller, valid by `from_raw_parts`.
+        unsafe { *self.start.add(index) = value }
+    }
+
+    /// Reads any element. Traps out of bounds.
+    ///
+    /// # Safety
+    /// No other thread may write this element, unless a barrier that both pass lies between.
+    #[inline(always)]
+    pub unsafe fn read(&self, index: usize) -> T {
+        if index >= self.len {
+            out_of_bounds(index, self.len);
+        }
+        // SAFETY: in bounds by the comparison; not raced by the caller.
+        unsafe { *self.start.add(index) }
+    }
+}
+
+/// The calling thread's own element.
+impl<T: Copy> Index<ElementIndex> for GlobalMut<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: ElementIndex) -> &T {
+        if index.get() >= self.len {
+            out_of_bounds(index.get(), self.len);
+        }
+        // SAFETY: in bounds by the comparison; no other thread can write it while this thread holds the index, and this
+        // thread writes only through `&mut self`.
+        unsafe { &*self.start.add(index.get()) }
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[cfg_attr(target_os = "cuda", expect(unused_variables, reason = "a trap carries no message"))]
+fn out_of_bounds(index: usize, len: usize) -> ! {
+    #[cfg(target_os = "cuda")]
+    crate::trap();
+    #[cfg(not(target_os = "cuda"))]
+    panic!("index {index} is out of bounds: the view has {len} elements");
+}

@@ -1,0 +1,83 @@
+//! What the host may know of a kernel: its name, its parameters, and which instances a crate has compiled.
+//!
+//! `#[kernel]` implements [`Kernel`] for a type with the kernel's name, and `kernels!` implements [`Has`] for a marker
+//! type. The host's typed launch is built on these two traits alone.
+
+use crate::DeviceCopy;
+
+/// A kernel instance, such as `map_forward<Relu, f32>`. Implemented by `#[kernel]`.
+pub trait Kernel: 'static {
+    /// The function's name, without type arguments.
+    const NAME: &'static str;
+    /// The declared parameter types as a tuple; views have the lifetime `'a`.
+    type Parameters<'a>;
+    /// What is passed at the level of PTX, in order; a view is a pointer and a length. Entries of size 0 are not passed.
+    const RAW_PARAMETERS: &'static [RawParameter];
+
+    /// Runs one thread of the kernel in the simulator.
+    ///
+    /// # Safety
+    /// The views in `parameters` must be valid for the whole launch, and this must be called for each thread of one grid,
+    /// by [`simulator::launch`](crate::simulator::launch).
+    #[cfg(not(target_os = "cuda"))]
+    unsafe fn simulate(parameters: &Self::Parameters<'_>);
+}
+
+/// A kernel that upholds memory safety for every argument, grid and block: its function is not `unsafe`.
+pub trait SafeKernel: Kernel {}
+
+/// The marker type that `kernels!` makes: a set of compiled kernel instances.
+pub trait Library: 'static {
+    /// The package that holds the instances.
+    const CRATE: &'static str;
+}
+
+/// Says that the instance `K` was compiled into the library `Self`.
+///
+/// # Safety
+/// `ENTRY` must name an entry point whose raw parameters are `K::RAW_PARAMETERS` and which runs `K`.
+#[diagnostic::on_unimplemented(
+    message = "the kernel instance `{K}` is not compiled into `{Self}`",
+    label = "no such instance in `{Self}`",
+    note = "add it to the `kernels! {{ ... }}` of the crate that defines `{Self}`"
+)]
+pub unsafe trait Has<K: Kernel>: Library {
+    /// The name of the entry point in PTX.
+    const ENTRY: &'static str;
+    /// The PTX module that holds the entry point.
+    const MODULE: &'static str;
+}
+
+/// One parameter at the level of PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawParameter {
+    /// The declared parameter it belongs to.
+    pub name: &'static str,
+    /// Bytes.
+    pub size: usize,
+    /// Bytes.
+    pub align: usize,
+}
+
+impl RawParameter {
+    /// A value of type `T`, passed as its bytes.
+    pub const fn value<T: DeviceCopy>(name: &'static str) -> Self {
+        Self { name, size: size_of::<T>(), align: align_of::<T>() }
+    }
+
+    /// The device address of a view.
+    pub const fn pointer(name: &'static str) -> Self {
+        Self { name, size: 8, align: 8 }
+    }
+
+    /// The number of elements of a view.
+    pub const fn length(name: &'static str) -> Self {
+        Self { name, size: 8, align: 8 }
+    }
+}
+
+/// The type of raw parameter number `I`; lets an entry point be written without knowing the kernel's generics.
+#[doc(hidden)]
+pub trait Raw<const I: usize> {
+    type Type;
+}

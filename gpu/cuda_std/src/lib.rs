@@ -1,0 +1,99 @@
+//! The device's standard library: threads, barriers, shared memory, views of global memory, and typed kernels.
+//!
+//! The same code has two sides. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host it runs in
+//! the [`simulator`], one coroutine for each CUDA thread. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// y[i] = a * x[i] + y[i]
+//! #[kernel]
+//! pub fn axpy(a: f32, x: Global<f32>, mut y: GlobalMut<f32>) {
+//!     for i in thread::elements(y.len()) {
+//!         let sum = a * x[i] + y[i];
+//!         y.set(i, sum);
+//!     }
+//! }
+//!
+//! // No GPU needed: every thread of the grid runs here.
+//! let (x, mut y) = (vec![1.0; 100], vec![2.0; 100]);
+//! let shape = simulator::Shape::new(2, 32);
+//! simulator::launch::<axpy>(shape, (3.0, Global::from_slice(&x), GlobalMut::from_slice(&mut y)))?;
+//! assert_eq!(y, vec![5.0; 100]);
+//! # Ok::<(), simulator::Error>(())
+//! ```
+#![cfg_attr(target_os = "cuda", no_std)]
+#![cfg_attr(target_os = "cuda", feature(stdarch_nvptx, asm_experimental_arch))]
+
+pub mod global;
+pub mod kernel;
+pub mod shared;
+#[cfg(not(target_os = "cuda"))]
+pub mod simulator;
+pub mod thread;
+
+pub use cuda_std_macros::{DeviceCopy, kernel};
+// The trait alone: `cust_core::DeviceCopy` also names a derive macro, which lets any layout pass.
+pub use cust_core::_hidden::DeviceCopy;
+pub use global::{Global, GlobalMut};
+pub use kernel::{Has, Kernel, Library, RawParameter, SafeKernel};
+pub use shared::Shared;
+
+/// What a kernel crate usually needs: `use cuda_std::prelude::*;`.
+pub mod prelude {
+    #[cfg(not(target_os = "cuda"))]
+    pub use crate::simulator;
+    pub use crate::{DeviceCopy, Global, GlobalMut, Has, Kernel, Shared, kernel, kernels, shared_array, thread};
+}
+
+/// What the macros expand to; not part of the API.
+#[doc(hidden)]
+pub mod __private {
+    pub use core::marker::PhantomData;
+    pub use cuda_std_macros::{__entry, __kernels};
+}
+
+/// Instantiates generic kernels for concrete types and gives each instance a stable name.
+///
+/// `kernels! { map_forward<{Relu, Tanh}, {f32, bf16}>; sgd<f32>; }` declares `pub struct Kernels;` and makes the product of
+/// each list of types an instance: on the device an entry point `map_forward__relu__f32`, on the host an implementation of
+/// [`Has`]`<map_forward<Relu, f32>>` for `Kernels`. Begin with `pub struct Name;` to choose another name. Because the marker
+/// is the calling crate's own, a crate may instantiate another crate's kernels for its own and for composed types.
+#[macro_export]
+macro_rules! kernels {
+    ($($tokens:tt)*) => { $crate::__private::__kernels! { [$crate] $($tokens)* } };
+}
+
+/// The architecture that this copy of the code is compiled for, as `__CUDA_ARCH__` writes it (900 for sm_90), or 0 in the
+/// simulator. A constant after the linker step, so a branch on it costs nothing.
+#[inline(always)]
+pub fn arch() -> u32 {
+    #[cfg(target_os = "cuda")]
+    {
+        unsafe extern "C" {
+            fn __nvvm_reflect(name: *const u8) -> i32;
+        }
+        // SAFETY: the linker step replaces the call by a constant; the name is a NUL-terminated string.
+        unsafe { __nvvm_reflect(c"__CUDA_ARCH".as_ptr().cast()) as u32 }
+    }
+    #[cfg(not(target_os = "cuda"))]
+    0
+}
+
+/// Ends the kernel with an error that the host sees at its next synchronisation (in the simulator: a panic).
+#[inline(always)]
+pub fn trap() -> ! {
+    #[cfg(target_os = "cuda")]
+    // SAFETY: `trap` has no preconditions.
+    unsafe {
+        core::arch::nvptx::trap()
+    }
+    #[cfg(not(target_os = "cuda"))]
+    panic!("the kernel trapped")
+}
+
+#[cfg(target_os = "cuda")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    trap()
+}

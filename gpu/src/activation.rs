@@ -1,0 +1,187 @@
+//! [`Activation`]: one generic function, from which gradients, kernels and combinations follow.
+
+use cuda_std::DeviceCopy;
+
+use crate::{Dual, Real, Scalar};
+
+/// An element-wise activation function with its state.
+///
+/// The state is plain data that is passed to kernels by value. [`activation!`](crate::activation!) writes the implementation;
+/// a hand-written one needs [`forward`](Self::forward) only:
+///
+/// ```
+/// use cuda_std::DeviceCopy;
+/// use warpsmith_gpu::{Activation, Real};
+///
+/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[repr(C)]
+/// struct Leaky {
+///     slope: f32,
+/// }
+///
+/// impl Activation for Leaky {
+///     const NAME: &'static str = "leaky";
+///     fn forward<R: Real>(&self, x: R) -> R {
+///         R::select(x > R::constant(0.0), x, x.scale(self.slope))
+///     }
+/// }
+///
+/// assert_eq!(Leaky { slope: 0.1 }.derivative(f32::NEG_INFINITY), 0.1);
+/// ```
+pub trait Activation: DeviceCopy + Send + Sync + 'static {
+    /// The name in tables and messages.
+    const NAME: &'static str;
+
+    /// f(x). NaN must give NaN.
+    fn forward<R: Real>(&self, x: R) -> R;
+
+    /// f'(x), from [`forward`](Self::forward) by a dual number unless overridden with a closed form.
+    #[inline(always)]
+    fn derivative<R: Real>(&self, x: R) -> R {
+        automatic_derivative(self, x)
+    }
+
+    /// f''(x): the derivative of [`derivative`](Self::derivative).
+    #[inline(always)]
+    fn second_derivative<R: Real>(&self, x: R) -> R {
+        propagate_nan(x, self.derivative(Dual::<R>::variable(x)).derivative)
+    }
+
+    /// The gradient with respect to x: f'(x) * `upstream`. NaN where x is NaN, also where a piecewise function forgets it.
+    #[inline(always)]
+    fn backward<R: Real>(&self, x: R, upstream: R) -> R {
+        propagate_nan(x, self.derivative(x) * upstream)
+    }
+
+    /// g(f(x)).
+    fn then<G: Activation>(self, outer: G) -> Then<Self, G> {
+        Then { inner: self, outer }
+    }
+
+    /// factor * f(x).
+    fn scaled(self, factor: f32) -> Scaled<Self> {
+        Scaled { activation: self, factor }
+    }
+
+    /// x + f(x).
+    fn residual(self) -> Residual<Self> {
+        Residual { activation: self }
+    }
+}
+
+/// f'(x) by a dual number, whatever closed form the activation may have.
+#[inline(always)]
+pub fn automatic_derivative<A: Activation + ?Sized, R: Real>(activation: &A, x: R) -> R {
+    propagate_nan(x, activation.forward(Dual::<R>::variable(x)).derivative)
+}
+
+/// `result`, but NaN where `x` is NaN.
+#[inline(always)]
+fn propagate_nan<R: Real>(x: R, result: R) -> R {
+    R::select(x.is_nan(), x, result)
+}
+
+/// An activation with `N` parameters that are learned. [`activation!`](crate::activation!) implements it for fields marked `trainable`.
+pub trait Trainable<const N: usize>: Activation {
+    /// The parameters.
+    fn parameters(&self) -> [f64; N];
+
+    /// The activation with other parameters.
+    #[must_use]
+    fn with_parameters(self, parameters: [f64; N]) -> Self;
+
+    /// f(x) with the parameters as numbers that may be dual, in place of the ones in `self`.
+    fn forward_of_parameters<R: Real>(&self, parameters: [R; N], x: R) -> R;
+
+    /// The derivatives of f(x) with respect to each parameter.
+    #[inline(always)]
+    fn parameter_derivatives<R: Real>(&self, x: R) -> [R; N] {
+        let parameters = self.parameters();
+        core::array::from_fn(|k| {
+            let dual = core::array::from_fn(|i| {
+                let value = R::constant(parameters[i]);
+                if i == k { Dual::<R, true>::variable(value) } else { Dual::independent(value) }
+            });
+            propagate_nan(x, self.forward_of_parameters(dual, Dual::independent(x)).derivative)
+        })
+    }
+}
+
+/// One activation after another: `outer(inner(x))`. See [`Activation::then`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Then<F, G> {
+    /// Applied first.
+    pub inner: F,
+    /// Applied to the result.
+    pub outer: G,
+}
+
+// SAFETY: two plain values, laid out as in C.
+unsafe impl<F: DeviceCopy, G: DeviceCopy> DeviceCopy for Then<F, G> {}
+
+impl<F: Activation, G: Activation> Activation for Then<F, G> {
+    const NAME: &'static str = "then";
+
+    #[inline(always)]
+    fn forward<R: Real>(&self, x: R) -> R {
+        self.outer.forward(self.inner.forward(x))
+    }
+
+    #[inline(always)]
+    fn derivative<R: Real>(&self, x: R) -> R {
+        self.outer.derivative(self.inner.forward(x)) * self.inner.derivative(x)
+    }
+}
+
+/// An activation times a constant. See [`Activation::scaled`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Scaled<F> {
+    /// The activation.
+    pub activation: F,
+    /// The constant.
+    pub factor: f32,
+}
+
+// SAFETY: plain values, laid out as in C.
+unsafe impl<F: DeviceCopy> DeviceCopy for Scaled<F> {}
+
+impl<F: Activation> Activation for Scaled<F> {
+    const NAME: &'static str = "scaled";
+
+    #[inline(always)]
+    fn forward<R: Real>(&self, x: R) -> R {
+        self.activation.forward(x).scale(self.factor)
+    }
+
+    #[inline(always)]
+    fn derivative<R: Real>(&self, x: R) -> R {
+        self.activation.derivative(x).scale(self.factor)
+    }
+}
+
+/// An activation plus its input. See [`Activation::residual`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Residual<F> {
+    /// The activation.
+    pub activation: F,
+}
+
+// SAFETY: a plain value, laid out as in C.
+unsafe impl<F: DeviceCopy> DeviceCopy for Residual<F> {}
+
+impl<F: Activation> Activation for Residual<F> {
+    const NAME: &'static str = "residual";
+
+    #[inline(always)]
+    fn forward<R: Real>(&self, x: R) -> R {
+        x + self.activation.forward(x)
+    }
+
+    #[inline(always)]
+    fn derivative<R: Real>(&self, x: R) -> R {
+        self.activation.derivative(x) + Scalar::new(1.0)
+    }
+}

@@ -1,0 +1,15 @@
+//! A bias for each row, added to every column.
+
+use cuda_std::{Global, GlobalMut, kernel, thread};
+
+use crate::Element;
+
+/// y[i, j] += bias[i], for a column-major matrix with `bias.len()` rows.
+#[kernel(module = "bias")]
+pub fn bias_add<T: Element>(bias: Global<T>, mut y: GlobalMut<T>) {
+    for i in thread::elements(y.len()) {
+        let row = i.get() % bias.len();
+        let sum = y[i].load() + bias[row].load();
+        y.set(i, T::store(sum));
+    }
+}

@@ -1,0 +1,15 @@
+//! Kernels, one family a file.
+
+mod bias;
+mod loss;
+mod map;
+mod matmul;
+mod optim;
+mod reduce;
+
+pub use bias::bias_add;
+pub use loss::{cross_entropy, softmax_cross_entropy};
+pub use map::{map_backward, map_forward, map_in_place};
+pub use matmul::{MatmulShape, Normal, Orientation, TILE, Transposed, matmul_naive, matmul_tiled};
+pub use optim::{sgd, sgd_momentum};
+pub use reduce::{COLUMN_PARTIALS, column_sum, combine_partials};

@@ -1,0 +1,126 @@
+//! Which driver there is, is decided once in a process: each case runs in one of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::checks::{self, Check};
+use crate::{Error, Runtime};
+
+/// Runs the ignored test `name` of this binary with another driver library.
+fn run_with(library: &Path, name: &str) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("tests::drivers::{name}"), "--ignored", "--nocapture"])
+        .env(crate::env::LIBCUDA, library)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{name} with {}:\n{text}", library.display());
+}
+
+/// Compiles `fake_driver.rs`; `None` where there is no compiler.
+fn fake(folder: &Path, flags: &[&str]) -> Option<PathBuf> {
+    let library = folder.join("libcuda.so.1");
+    let compiled = Command::new("rustc")
+        .args(["--edition", "2024", "--crate-type", "cdylib", "-O", "-Aunused", "--crate-name", "fake_driver"])
+        .args(flags.iter().flat_map(|flag| ["--cfg", flag]))
+        .arg("-o")
+        .arg(&library)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/src/tests/fake_driver.rs"))
+        .output();
+    match compiled {
+        Ok(output) if output.status.success() => Some(library),
+        Ok(output) => panic!("the pretended driver does not compile:\n{}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => {
+            eprintln!("SKIPPED: no rustc to compile the pretended driver with ({error})");
+            None
+        }
+    }
+}
+
+fn run_with_fake(flags: &[&str], name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(library) = fake(folder.path(), flags) {
+        run_with(&library, name);
+    }
+}
+
+#[test]
+fn no_driver() {
+    run_with(Path::new("/nowhere/libcuda.so.1"), "child_without_driver");
+}
+
+#[test]
+#[ignore = "started by `no_driver`"]
+fn child_without_driver() {
+    let error = Runtime::cuda(0).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(&error, Error::DriverMissing { searched, .. } if searched == &["/nowhere/libcuda.so.1"]),
+        "{text}"
+    );
+    assert!(text.contains("install the NVIDIA driver"), "{text}");
+    let runtime = Runtime::new();
+    assert!(!runtime.is_cuda());
+    assert_eq!(runtime.reason(), Some(&*text));
+    // What a program gets that uses cust itself.
+    assert_eq!(cust::init(cust::CudaFlags::empty()), Err(cust::error::CudaError::NoDevice));
+    assert_eq!(cust::device::Device::num_devices(), Err(cust::error::CudaError::NotInitialized));
+}
+
+#[test]
+fn old_driver() {
+    run_with_fake(&["old"], "child_with_old_driver");
+}
+
+#[test]
+#[ignore = "started by `old_driver`"]
+fn child_with_old_driver() {
+    let error = Runtime::cuda(0).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::DriverTooOld { call: "cuDevicePrimaryCtxRetain", .. }), "{text}");
+    assert!(text.contains("supports CUDA 9.2"), "{text}");
+    assert!(Runtime::new().reason().is_some());
+}
+
+#[test]
+fn driver_without_initialisation() {
+    run_with_fake(&["old", "without_init"], "child_without_initialisation");
+}
+
+#[test]
+#[ignore = "started by `driver_without_initialisation`"]
+fn child_without_initialisation() {
+    assert!(matches!(Runtime::cuda(0), Err(Error::DriverTooOld { call: "cuInit", .. })));
+}
+
+#[test]
+fn driver_without_device() {
+    run_with_fake(&["no_device"], "child_without_device");
+}
+
+#[test]
+#[ignore = "started by `driver_without_device`"]
+fn child_without_device() {
+    assert!(matches!(Runtime::cuda(0), Err(Error::NoDevice)));
+    assert!(Runtime::new().reason().unwrap().contains("no device"));
+}
+
+#[test]
+fn pretended_driver() {
+    run_with_fake(&[], "child_with_pretended_driver");
+}
+
+#[test]
+#[ignore = "started by `pretended_driver`"]
+fn child_with_pretended_driver() {
+    assert!(matches!(Runtime::cuda(1), Err(Error::DeviceIndex { index: 1, count: 1 })));
+    let runtime = Runtime::new();
+    assert_eq!(runtime.reason(), None);
+    assert!(runtime.to_string().contains("Pretended GPU (CUDA device 0, compute capability 9.0"), "{runtime}");
+    let run = |(name, check): &Check| check(&runtime).unwrap_or_else(|error| panic!("{name}: {error}"));
+    checks::EVERYWHERE.iter().chain(checks::GPU).for_each(run);
+    assert_eq!(runtime.memory().bytes_in_use, 0);
+    checks::cost::launch_cost(&runtime).unwrap();
+    // The pretended driver panics if anything is left when the context goes.
+    drop(runtime);
+}

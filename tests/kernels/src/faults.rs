@@ -1,0 +1,52 @@
+//! Kernels that do nothing, or do wrong on purpose.
+
+use cuda_std::{Global, GlobalMut, kernel, shared, thread};
+
+/// Does nothing with six arguments: what a launch costs.
+#[kernel(module = "empty")]
+pub fn empty(_a: u32, _b: f32, _c: u64, _x: Global<f32>, _d: u32, _e: f32) {}
+
+/// Traps in the last thread of the grid.
+#[kernel(module = "traps")]
+pub fn traps() {
+    if thread::index() + 1 == thread::count() {
+        cuda_std::trap();
+    }
+}
+
+/// Reads one element past the end, which the view refuses.
+#[kernel(module = "out_of_bounds")]
+pub fn out_of_bounds(x: Global<f32>, mut y: GlobalMut<f32>) {
+    for i in thread::elements(y.len()) {
+        y.set(i, x[x.len()]);
+    }
+}
+
+/// output[0] = the dynamic shared memory in bytes; every byte of it is written and read back.
+#[kernel(module = "dynamic_shared", block = 128)]
+pub fn dynamic_shared(mut output: GlobalMut<u32>) {
+    let bytes = shared::dynamic_smem_size();
+    let start = shared::dynamic_shared_mem::<u8>();
+    let t = thread::thread_idx_x();
+    // SAFETY: offsets below `bytes`; a thread writes every 128th byte, and reads its neighbour's after the barrier.
+    unsafe {
+        let mut i = t;
+        while i < bytes {
+            start.add(i as usize).write(i as u8 ^ 0x5a);
+            i += 128;
+        }
+        thread::sync_threads();
+        let mut wrong = 0;
+        let mut i = t ^ 1;
+        while i < bytes {
+            wrong += u32::from(start.add(i as usize).read() != i as u8 ^ 0x5a);
+            i += 128;
+        }
+        if wrong > 0 {
+            cuda_std::trap();
+        }
+    }
+    for i in thread::elements(output.len()) {
+        output.set(i, bytes);
+    }
+}

@@ -1,0 +1,35 @@
+//! Kernels that only the tests need: echoes of every kind of parameter, activations defined outside `warpsmith-gpu`, and
+//! kernels that misbehave on purpose.
+#![cfg_attr(target_os = "cuda", no_std)]
+
+pub mod activations;
+pub mod echo;
+pub mod faults;
+
+use cuda_std::kernels;
+use warpsmith_gpu::activations::{GeluTanh, Tanh};
+use warpsmith_gpu::kernels::{map_backward, map_forward};
+use warpsmith_gpu::{Then, bf16, f16};
+
+use crate::activations::{Learned, Snake};
+use crate::echo::{
+    Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
+};
+use crate::faults::{dynamic_shared, empty, out_of_bounds, traps};
+
+kernels! {
+    /// The instances of the tests' kernels.
+    pub struct TestKernels;
+    map_forward<{Snake, Learned, Then<GeluTanh, Tanh>}, {f32, bf16}>;
+    map_backward<{Snake, Learned, Then<GeluTanh, Tanh>}, {f32, bf16}>;
+    echo_value<{u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, f16, bf16, bool, Padded, Aligned, Nested}>;
+    echo_after_odd<{u8, u16, u32, u64, f64, Padded, Aligned, Nested}>;
+    echo_array<{1, 3, 16}>;
+    echo_slice<{u8, f32, Aligned}>;
+    echo_nothing;
+    echo_many;
+    empty;
+    traps;
+    out_of_bounds;
+    dynamic_shared;
+}

@@ -1,0 +1,123 @@
+//! What the integration tests share: running each test on every device that there is, and random data.
+
+use std::process::ExitCode;
+use std::sync::LazyLock;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use rand::RngExt;
+use rand::SeedableRng;
+pub use rand_chacha::ChaCha8Rng;
+use warpsmith::Runtime;
+
+/// The tests' device code.
+pub static TEST_KERNELS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/test_kernels.zip"));
+
+/// Set by the bundle's `run` where there is a GPU: a test that can't use it then fails instead of being skipped.
+pub const REQUIRE_GPU: &str = "WARPSMITH_REQUIRE_GPU";
+
+static GPU: LazyLock<warpsmith::Result<Runtime>> = LazyLock::new(|| Runtime::cuda(0));
+
+/// What a test returns.
+pub type TestResult = Result<(), Box<dyn std::error::Error>>;
+
+/// A test and its name.
+pub type Test = (&'static str, fn(&Runtime) -> TestResult);
+
+/// Runs each test on the CPU and on the GPU. Without a GPU the latter are reported as ignored, with the reason.
+pub fn on_each_device(tests: &[Test]) -> ExitCode {
+    on_devices(tests, &[])
+}
+
+/// Runs the first tests on the CPU and on the GPU, the others on the GPU only.
+pub fn on_devices(everywhere: &[Test], gpu_only: &[Test]) -> ExitCode {
+    let cpu = |&(name, test): &Test| Trial::test(format!("{name}::cpu"), move || run(test, &Runtime::cpu()));
+    let trials = everywhere.iter().map(cpu).chain(everywhere.iter().map(on_gpu)).chain(gpu_only.iter().map(on_gpu));
+    if let Err(error) = &*GPU {
+        eprintln!("SKIPPED on the GPU (counted as ignored): {error}");
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+fn on_gpu(&(name, test): &Test) -> Trial {
+    let required = std::env::var_os(REQUIRE_GPU).is_some();
+    Trial::test(format!("{name}::cuda"), move || match &*GPU {
+        Ok(runtime) => run(test, runtime),
+        Err(error) => Err(Failed::from(format!("no GPU, but {REQUIRE_GPU} is set: {error}"))),
+    })
+    .with_ignored_flag(GPU.is_err() && !required)
+}
+
+fn run(test: fn(&Runtime) -> TestResult, runtime: &Runtime) -> Result<(), Failed> {
+    test(runtime).map_err(|error| Failed::from(error.to_string()))
+}
+
+/// Drawn anew in each run and printed, so that a failure can be repeated by setting `WARPSMITH_SEED`.
+static SEED: LazyLock<u64> = LazyLock::new(|| {
+    let seed = std::env::var("WARPSMITH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
+    eprintln!("WARPSMITH_SEED={seed}");
+    seed
+});
+
+/// A generator for one test.
+pub fn random(test: &str) -> ChaCha8Rng {
+    let name = test.bytes().fold(0u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    ChaCha8Rng::seed_from_u64(*SEED ^ name)
+}
+
+/// Numbers of every kind: many of moderate size, some huge, tiny, subnormal, zero, infinite and NaN.
+pub fn numbers(random: &mut ChaCha8Rng, count: usize) -> Vec<f32> {
+    const SPECIAL: [f32; 12] = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        f32::MAX,
+        f32::MIN,
+        f32::MIN_POSITIVE,
+        1e-40,
+        -1e-40,
+    ];
+    (0..count)
+        .map(|_| match random.random_range(0..8u32) {
+            0 => SPECIAL[random.random_range(0..SPECIAL.len())],
+            1 => f32::from_bits(random.random()),
+            2 => random.random_range(-100.0..100.0),
+            _ => random.random_range(-6.0..6.0),
+        })
+        .collect()
+}
+
+/// Moderate numbers, for sums.
+pub fn uniform(random: &mut ChaCha8Rng, count: usize) -> Vec<f32> {
+    (0..count).map(|_| random.random_range(-1.0..1.0)).collect()
+}
+
+/// Bits that are equal exactly when the numbers are the same, all NaN being one.
+pub fn canonical(x: f32) -> u32 {
+    if x.is_nan() { 0x7fc0_0000 } else { x.to_bits() }
+}
+
+/// An error with the first place where two results differ, NaN being equal to NaN.
+///
+/// # Errors
+/// A text with the position, both values and their bits.
+pub fn same_bits(what: &str, got: &[f32], want: &[f32]) -> TestResult {
+    if got.len() != want.len() {
+        return Err(format!("{what}: {} elements, expected {}", got.len(), want.len()).into());
+    }
+    let wrong = |(_, (got, want)): &(usize, (&f32, &f32))| canonical(**got) != canonical(**want);
+    let count = got.iter().zip(want).enumerate().filter(wrong).count();
+    match got.iter().zip(want).enumerate().find(wrong) {
+        None => Ok(()),
+        Some((i, (first, expected))) => Err(format!(
+            "{what}: {count} of {} differ, first [{i}]: got {first:e} ({:08x}), expected {expected:e} ({:08x})",
+            got.len(),
+            first.to_bits(),
+            expected.to_bits()
+        )
+        .into()),
+    }
+}

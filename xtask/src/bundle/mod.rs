@@ -1,0 +1,143 @@
+//! `bundle`: what a machine with a GPU and without Rust needs to run every test and benchmark.
+
+mod artifacts;
+mod listing;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::device_crate::DeviceCrate;
+use crate::{setup, table, workspace};
+use artifacts::Kind;
+
+/// Puts test, benchmark and example binaries, the PTX and a `run` script into one folder under 40 MB.
+///
+/// Copy the folder to any Linux machine of the same processor family with an NVIDIA driver, and call ./run there
+/// (./run --help tells more).
+#[derive(clap::Args)]
+pub struct Bundle {
+    /// Folder to write, which is replaced [default: bundle in the target folder]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// The script; it is the bundle's `run`.
+const RUN: &str = include_str!("run.sh");
+/// The names of script and listing in the bundle.
+const SCRIPT: &str = "run";
+const LISTING: &str = "MANIFEST";
+/// What may be copied by hand to a machine without being a burden.
+const LIMIT: u64 = 40_000_000;
+
+impl Bundle {
+    pub fn run(&self) -> Result<()> {
+        setup::ensure()?;
+        let out = self.out.clone().unwrap_or_else(|| workspace::target().join("bundle"));
+        clear(&out)?;
+        fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+        let script = out.join(SCRIPT);
+        fs::write(&script, RUN).with_context(|| format!("can't write {}", script.display()))?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        let built = DeviceCrate::default_one().build(&crate::device_crate::DEFAULT_ARCHS, false)?;
+        let ptx = out.join("ptx");
+        fs::create_dir_all(&ptx).with_context(|| format!("can't create {}", ptx.display()))?;
+        let archive = built.code.archive();
+        copy(archive, &ptx.join(archive.file_name().context("an archive has a name")?))?;
+        for kind in Kind::ALL {
+            let binaries = artifacts::build(kind)?;
+            println!("{}: {}", kind.folder(), binaries.len());
+            let folder = out.join(kind.folder());
+            fs::create_dir_all(&folder).with_context(|| format!("can't create {}", folder.display()))?;
+            for (name, file) in binaries {
+                strip(&file, &folder.join(name))?;
+            }
+        }
+        let peers = workspace::root().join("benches/peers");
+        if peers.is_dir() {
+            copy_folder(&peers, &out.join("benches/peers"))?;
+        }
+        let files = listing::files(&out)?;
+        fs::write(out.join(LISTING), listing::text(built.code.manifest(), &files)?)?;
+
+        let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+        println!("{}", size_table(&files, bytes));
+        if bytes > LIMIT {
+            bail!("the bundle has {}, more than {}", table::bytes(bytes), table::bytes(LIMIT));
+        }
+        println!("in {}; copy it to a machine with a GPU and call ./{SCRIPT} there", workspace::shown(&out));
+        Ok(())
+    }
+}
+
+/// Removes an earlier bundle, known by how its script begins; refuses a folder that is something else.
+fn clear(out: &Path) -> Result<()> {
+    let anything = fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some());
+    let script = fs::read_to_string(out.join(SCRIPT)).unwrap_or_default();
+    if anything && script.lines().take(2).ne(RUN.lines().take(2)) {
+        bail!("{} holds something else than a bundle; name another folder", out.display());
+    }
+    if out.exists() {
+        fs::remove_dir_all(out).with_context(|| format!("can't remove {}", out.display()))?;
+    }
+    Ok(())
+}
+
+/// A copy without symbols, which are most of a test binary.
+fn strip(from: &Path, to: &Path) -> Result<()> {
+    let mut strip = Command::new("strip");
+    workspace::run(strip.arg("-o").arg(to).arg(from)).context("`strip` comes with binutils: apt-get install binutils")
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("can't copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("can't create {}", to.display()))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.file_type()?.is_file() {
+            copy(&entry.path(), &to.join(name))?;
+        } else if entry.file_type()?.is_dir() && name != "__pycache__" {
+            copy_folder(&entry.path(), &to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn size_table(files: &[(String, u64)], all: u64) -> String {
+    let mut table = table::table(&["file", "size"], 1);
+    for (name, bytes) in files {
+        table.add_row([name, &table::bytes(*bytes)]);
+    }
+    table.add_row(["all", &table::bytes(all)]);
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bundles_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("bundle");
+        clear(&out).unwrap();
+        fs::create_dir_all(&out).unwrap();
+        clear(&out).unwrap();
+        fs::create_dir_all(&out).unwrap();
+        fs::write(out.join("thesis.txt"), "x").unwrap();
+        assert!(clear(&out).unwrap_err().to_string().contains("something else"));
+        fs::write(out.join(SCRIPT), "#!/bin/sh\n").unwrap();
+        assert!(clear(&out).is_err());
+        fs::write(out.join(SCRIPT), RUN).unwrap();
+        clear(&out).unwrap();
+        assert!(!out.exists());
+    }
+}

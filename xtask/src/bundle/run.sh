@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# Runs what this bundle holds. Needs bash only; the programs find the GPU, or say that they skip what needs one.
+set -uo pipefail
+
+usage() {
+    local text
+    IFS= read -r -d '' text <<'TEXT'
+usage: ./run [tests|benches|examples|all|memcheck] [--filter TEXT]
+
+  tests      every test binary (the default)
+  benches    every benchmark
+  examples   every example, as it is
+  all        tests, then examples, then benches
+  memcheck   the test binaries under compute-sanitizer --tool memcheck
+  --filter   only tests or benchmarks whose name contains TEXT; for examples: only such binaries
+
+The last line is "N passed, M failed, K skipped". Exit code: 0 nothing failed, 1 something did, 2 wrong usage.
+Where there is a GPU, WARPSMITH_REQUIRE_GPU=1 is set, so that a test which can't use it fails instead of being
+skipped; set WARPSMITH_REQUIRE_GPU=0 yourself to allow it.
+TEXT
+    printf '%s' "$text"
+}
+
+wrong_usage() {
+    printf 'error: %s\n' "$1" >&2
+    usage >&2
+    exit 2
+}
+
+what=
+filter=
+while (($#)); do
+    case $1 in
+        -h | --help) usage; exit 0 ;;
+        --filter) (($# > 1)) || wrong_usage '--filter needs a text'; filter=$2; shift ;;
+        --filter=*) filter=${1#--filter=} ;;
+        tests | benches | examples | all | memcheck) [[ -z $what ]] || wrong_usage "both $what and $1"; what=$1 ;;
+        *) wrong_usage "unknown argument $1" ;;
+    esac
+    shift
+done
+what=${what:-tests}
+
+here=${BASH_SOURCE[0]%/*}
+[[ $here == "${BASH_SOURCE[0]}" ]] && here=.
+cd -- "$here" || exit 1
+
+passed=0 failed=0 skipped=0 ran=0
+failures=()
+
+# Nothing but a device node of the driver, or nvidia-smi's list, makes a machine one with a GPU.
+gpu_present() {
+    [[ -e /dev/nvidia0 ]] && return 0
+    [[ $(nvidia-smi -L 2>/dev/null) == GPU* ]]
+}
+
+if gpu_present; then
+    export WARPSMITH_REQUIRE_GPU=${WARPSMITH_REQUIRE_GPU:-1}
+    printf 'GPU found; WARPSMITH_REQUIRE_GPU=%s\n' "$WARPSMITH_REQUIRE_GPU"
+else
+    printf 'no GPU here: tests that need one are skipped\n'
+fi
+
+# Runs "$@", shows what it prints, and adds the counts of its "test result:" line. A program without such a line counts
+# as one: passed if it succeeds and $1 is "plain", failed otherwise.
+run_one() {
+    local mode=$1 name=$2 line result='' code=1
+    shift 2
+    printf '\n==> %s\n' "$name"
+    ran=$((ran + 1))
+    while IFS= read -r line || [[ -n $line ]]; do
+        if [[ $line =~ ^exit-code-of-the-program:([0-9]+)$ ]]; then
+            code=${BASH_REMATCH[1]}
+            continue
+        fi
+        printf '%s\n' "$line"
+        if [[ $line =~ test\ result:\ [a-zA-Z]+\.\ ([0-9]+)\ passed\;\ ([0-9]+)\ failed\;\ ([0-9]+)\ ignored ]]; then
+            result=${BASH_REMATCH[2]}
+            passed=$((passed + BASH_REMATCH[1]))
+            failed=$((failed + BASH_REMATCH[2]))
+            skipped=$((skipped + BASH_REMATCH[3]))
+        fi
+    done < <("$@" </dev/null 2>&1; printf '\nexit-code-of-the-program:%s\n' "$?")
+    if [[ $mode == plain && $code == 0 ]]; then
+        passed=$((passed + 1))
+    elif [[ $code == 0 && -n $result ]]; then
+        [[ $result == 0 ]] || failures+=("$name")
+    else
+        # A crash, or what a sanitizer found, is a failure even if every test said that it passed.
+        [[ -n $result && $result != 0 ]] || failed=$((failed + 1))
+        [[ -n $result ]] || printf 'no test result from %s\n' "$name"
+        failures+=("$name (exit code $code)")
+    fi
+}
+
+run_tests() {
+    local binary
+    for binary in tests/*; do
+        [[ -x $binary && -f $binary ]] || continue
+        run_one tests "$binary" "./$binary" ${filter:+"$filter"}
+    done
+}
+
+run_benches() {
+    local binary
+    for binary in benches/*; do
+        [[ -x $binary && -f $binary ]] || continue
+        run_one plain "$binary" "./$binary" --bench ${filter:+"$filter"}
+    done
+}
+
+run_examples() {
+    local binary
+    for binary in examples/*; do
+        [[ -x $binary && -f $binary && ${binary#examples/} == *"$filter"* ]] || continue
+        run_one plain "$binary" "./$binary"
+    done
+}
+
+run_memcheck() {
+    local binary sanitizer='' candidate
+    for candidate in "${COMPUTE_SANITIZER:-}" "$(type -P compute-sanitizer)" /usr/local/cuda*/bin/compute-sanitizer; do
+        [[ -n $candidate && -x $candidate ]] && { sanitizer=$candidate; break; }
+    done
+    if [[ -z $sanitizer ]]; then
+        printf 'error: no compute-sanitizer on PATH or in /usr/local/cuda*; it is part of the CUDA toolkit; %s\n' \
+            'name one in COMPUTE_SANITIZER' >&2
+        exit 1
+    fi
+    for binary in tests/*; do
+        [[ -x $binary && -f $binary ]] || continue
+        run_one tests "$binary under memcheck" \
+            "$sanitizer" --tool memcheck --error-exitcode 86 "./$binary" --test-threads=1 ${filter:+"$filter"}
+    done
+}
+
+case $what in
+    tests) run_tests ;;
+    benches) run_benches ;;
+    examples) run_examples ;;
+    memcheck) run_memcheck ;;
+    all) run_tests; run_examples; run_benches ;;
+esac
+
+printf '\n'
+if ((ran == 0)); then
+    printf 'error: nothing to run\n' >&2
+    failed=1
+fi
+for name in ${failures[@]+"${failures[@]}"}; do
+    printf 'FAILED: %s\n' "$name"
+done
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+((failed == 0))

@@ -1,0 +1,51 @@
+//! `cargo xtask <command>`: everything that is done with this repository. One file per command; here they are only told
+//! apart.
+
+mod build_ptx;
+mod bundle;
+mod demo;
+mod device_crate;
+mod doctor;
+mod setup;
+mod table;
+mod test;
+mod verify;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Warpsmith's commands.
+///
+/// Exit codes: 0 done, 1 failed (the last lines say why), 2 wrong usage.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+enum Command {
+    Setup(setup::Setup),
+    Doctor(doctor::Doctor),
+    BuildPtx(build_ptx::BuildPtx),
+    Verify(verify::Verify),
+    Demo(demo::Demo),
+    Test(test::Test),
+    Bundle(bundle::Bundle),
+}
+
+fn main() -> ExitCode {
+    let result = match Command::parse() {
+        Command::Setup(command) => command.run(),
+        Command::Doctor(command) => command.run(),
+        Command::BuildPtx(command) => command.run(),
+        Command::Verify(command) => command.run(),
+        Command::Demo(command) => command.run(),
+        Command::Test(command) => command.run(),
+        Command::Bundle(command) => command.run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
