@@ -71,7 +71,7 @@ pub trait Activation: DeviceCopy + Send + Sync + 'static {
 
 /// f'(x) by a dual number, whatever closed form the activation may have.
 #[inline(always)]
-pub fn automatic_derivative<A: Activation + ?Sized, R: Real>(activation: &A, x: R) -> R {
+pub fn automatic_derivative<A: Activation, R: Real>(activation: &A, x: R) -> R {
     propagate_nan(x, activation.forward(Dual::<R>::variable(x)).derivative)
 }
 

@@ -7,13 +7,14 @@ use core::fmt::Debug;
 use cuda_std::DeviceCopy;
 
 use crate::Real;
+use crate::elementwise::Function;
 
 /// A storage type of tensors.
 pub trait Element: DeviceCopy + Debug + Default + PartialEq + Send + Sync + 'static {
     /// What arithmetic is done in.
     type Compute: Real + Send + Sync;
     /// As many elements as one 16-byte access moves.
-    type Pack: DeviceCopy + AsRef<[Self]> + AsMut<[Self]>;
+    type Pack: Packed<Self>;
     /// The name in tables and messages.
     const NAME: &'static str;
 
@@ -23,7 +24,16 @@ pub trait Element: DeviceCopy + Debug + Default + PartialEq + Send + Sync + 'sta
     fn store(value: Self::Compute) -> Self;
 }
 
-/// `N` elements that are loaded and stored together.
+/// Elements that are loaded and stored together.
+pub trait Packed<T: Element>: DeviceCopy {
+    /// How many.
+    const LANES: usize;
+
+    /// f of each lane. Written out lane by lane: a loop that LLVM doesn't unroll would send the packs to local memory.
+    fn map<const N: usize>(inputs: [Self; N], f: impl Function<T::Compute, N>) -> Self;
+}
+
+/// `N` elements of 16 bytes together.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct Pack<T, const N: usize>([T; N]);
@@ -31,19 +41,21 @@ pub struct Pack<T, const N: usize>([T; N]);
 // SAFETY: plain elements, laid out as in C.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for Pack<T, N> {}
 
-impl<T, const N: usize> AsRef<[T]> for Pack<T, N> {
-    #[inline(always)]
-    fn as_ref(&self) -> &[T] {
-        &self.0
-    }
-}
+macro_rules! packed {
+    ($lanes:literal: $($lane:literal)*) => {
+        impl<T: Element> Packed<T> for Pack<T, $lanes> {
+            const LANES: usize = $lanes;
 
-impl<T, const N: usize> AsMut<[T]> for Pack<T, N> {
-    #[inline(always)]
-    fn as_mut(&mut self) -> &mut [T] {
-        &mut self.0
-    }
+            #[inline(always)]
+            fn map<const N: usize>(inputs: [Self; N], f: impl Function<T::Compute, N>) -> Self {
+                Self([$(T::store(f.apply(inputs.map(|input| input.0[$lane].load())))),*])
+            }
+        }
+    };
 }
+packed!(2: 0 1);
+packed!(4: 0 1 2 3);
+packed!(8: 0 1 2 3 4 5 6 7);
 
 macro_rules! element {
     ($($element:ident computes in $compute:ident, $lanes:literal in a pack, $load:expr, $store:expr;)*) => {$(

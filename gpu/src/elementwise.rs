@@ -6,7 +6,7 @@ use core::array;
 
 use cuda_std::{DeviceCopy, Global, GlobalMut, thread};
 
-use crate::{Activation, Element, Real};
+use crate::{Activation, Element, Packed, Real};
 
 /// A function of `N` numbers. A trait and not a closure, because only a named function can be made to inline into every
 /// loop that uses it, whatever instruction set that loop is compiled for.
@@ -105,7 +105,7 @@ unsafe fn each<T: Element, const N: usize>(
     len: usize,
     f: impl Function<T::Compute, N>,
 ) {
-    let lanes = size_of::<T::Pack>() / size_of::<T>();
+    let lanes = T::Pack::LANES;
     let addresses = inputs.iter().fold(output as usize, |bits, input| bits | *input as usize);
     let mut done = 0;
     if addresses.is_multiple_of(align_of::<T::Pack>()) {
@@ -116,13 +116,8 @@ unsafe fn each<T: Element, const N: usize>(
             // SAFETY: pack `i` lies within `len` elements and is aligned. This thread alone has index `i`, and it loads all
             // inputs before it stores.
             unsafe {
-                let loaded: [T::Pack; N] = array::from_fn(|k| *inputs[k].cast::<T::Pack>().add(i));
-                let mut result = loaded[0];
-                for lane in 0..lanes {
-                    let x = array::from_fn(|k| loaded[k].as_ref()[lane].load());
-                    result.as_mut()[lane] = T::store(f.apply(x));
-                }
-                *output.cast::<T::Pack>().add(i) = result;
+                let loaded = array::from_fn(|k| *inputs[k].cast::<T::Pack>().add(i));
+                *output.cast::<T::Pack>().add(i) = T::Pack::map(loaded, f);
             }
         }
     }

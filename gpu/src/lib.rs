@@ -31,7 +31,7 @@ mod scalar;
 pub use activation::{Activation, Residual, Scaled, Then, Trainable, automatic_derivative};
 pub use cuda_std::{DeviceCopy, Has, Kernel, Library};
 pub use dual::Dual;
-pub use element::{Element, bf16, f16};
+pub use element::{Element, Packed, bf16, f16};
 pub use instances::Kernels;
 pub use real::Real;
 pub use scalar::Scalar;

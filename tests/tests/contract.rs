@@ -101,7 +101,8 @@ fn kinks_have_gradient_zero_and_relu_gives_plus_zero() {
 
 #[test]
 fn tails_keep_relative_accuracy() {
-    let cases: [(f32, f64, fn(f32) -> f32); 7] = [
+    type Case = (f32, f64, fn(f32) -> f32);
+    let cases: [Case; 7] = [
         (-5.0, -2.291_796_2e-7, |x| GeluTanh.forward(x)),
         (-10.0, -1.204_092_35e-37, |x| GeluTanh.forward(x)),
         (-90.0, -7.374_611_36e-38, |x| Silu.forward(x)),

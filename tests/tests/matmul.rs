@@ -71,7 +71,8 @@ impl Product {
             }
             let exact = f64::from(self.alpha) * sum + old;
             let bound = (self.k + 2) as f64 * 2f64.powi(-24) * (f64::from(self.alpha).abs() * magnitude + old.abs());
-            if !((f64::from(got) - exact).abs() <= bound) {
+            let error = (f64::from(got) - exact).abs();
+            if error.is_nan() || error > bound {
                 let Self { m, n, k, transposed, .. } = self;
                 return Err(format!(
                     "{m}x{n}x{k} {transposed:?}: [{element}] = {got}, expected {exact} within {bound}"

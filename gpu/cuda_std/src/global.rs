@@ -190,9 +190,8 @@ impl<T: Copy> Index<ElementIndex> for GlobalMut<'_, T> {
     }
 }
 
-#[cold]
-#[inline(never)]
-#[cfg_attr(target_os = "cuda", expect(unused_variables, reason = "a trap carries no message"))]
+#[cfg_attr(target_os = "cuda", inline(always), expect(unused_variables, reason = "a trap carries no message"))]
+#[cfg_attr(not(target_os = "cuda"), cold, inline(never))]
 fn out_of_bounds(index: usize, len: usize) -> ! {
     #[cfg(target_os = "cuda")]
     crate::trap();

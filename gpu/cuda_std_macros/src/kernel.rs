@@ -223,6 +223,7 @@ pub(crate) fn expand(attributes: Attributes, function: ItemFn) -> Result<TokenSt
     let description = describe(&function, &parameters);
     let instantiate = instantiation_macro(&attributes, &function, &parameters);
     Ok(quote! {
+        #[allow(clippy::too_many_arguments, reason = "a kernel's arguments are what it works on")]
         #[inline(always)]
         #function
         #description
@@ -294,7 +295,7 @@ fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
             never: ::core::convert::Infallible,
             parameters: ::core::marker::PhantomData<fn() -> (#(#phantom,)*)>,
         }
-        #[allow(clippy::unused_unit, unused_unsafe, unused_variables, reason = "kernels without parameters, safe kernels")]
+        #[allow(clippy::too_many_arguments, clippy::unused_unit, unused_unsafe, unused_variables, reason = "kernels without parameters, safe kernels")]
         const _: () = {
             impl #impl_generics ::cuda_std::Kernel for #name #type_generics #bounds {
                 const NAME: &'static str = #text;

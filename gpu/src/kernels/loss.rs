@@ -46,8 +46,11 @@ pub fn softmax_cross_entropy<T: Element<Compute = f32>>(
     mut gradient: GlobalMut<T>,
 ) {
     let samples = labels.len();
+    if samples == 0 {
+        return;
+    }
+    let classes = logits.len() / samples;
     for sample in thread::elements(samples) {
-        let classes = logits.len() / samples;
         let start = sample.get() * classes;
         let value = cross_entropy(
             classes,

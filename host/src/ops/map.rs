@@ -3,7 +3,7 @@
 use cuda_std::Has;
 use warpsmith_gpu::elementwise::{Backward, Forward};
 use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
-use warpsmith_gpu::{Activation, Element};
+use warpsmith_gpu::{Activation, Element, Packed};
 
 use super::{Ops, expect_equal, native};
 use crate::{Result, View, ViewMut};
@@ -86,5 +86,5 @@ impl<L: cuda_std::Library> Ops<L> {
 
 /// Elements that a thread handles at a time.
 fn pack<T: Element>() -> usize {
-    size_of::<T::Pack>() / size_of::<T>()
+    T::Pack::LANES
 }

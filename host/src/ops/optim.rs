@@ -3,7 +3,7 @@
 use cuda_std::Has;
 use warpsmith_gpu::elementwise::{Accumulate, Descend};
 use warpsmith_gpu::kernels::{sgd, sgd_momentum};
-use warpsmith_gpu::{Element, Kernels};
+use warpsmith_gpu::{Element, Kernels, Packed};
 
 use super::{Ops, expect_equal, native};
 use crate::{Result, View, ViewMut};
@@ -30,7 +30,7 @@ impl Ops<Kernels> {
             native::update(self.slice_mut("sgd", parameters)?, self.slice("sgd", gradient)?, step);
             return Ok(());
         }
-        let shape = self.strided(parameters.len(), size_of::<T::Pack>() / size_of::<T>())?;
+        let shape = self.strided(parameters.len(), T::Pack::LANES)?;
         self.kernel::<sgd<T>>()?.launch(&self.stream, shape, (step, gradient, parameters))
     }
 
