@@ -30,6 +30,7 @@ pub mod data;
 pub mod nn;
 pub mod ops;
 
+#[cfg(any(test, feature = "checks"))]
 #[doc(hidden)]
 pub mod checks;
 

@@ -35,7 +35,12 @@ pub fn on_devices(everywhere: &[Test], gpu_only: &[Test]) -> ExitCode {
     if let Err(error) = &*GPU {
         eprintln!("SKIPPED on the GPU (counted as ignored): {error}");
     }
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    let mut arguments = Arguments::from_args();
+    if GPU.is_ok() {
+        // Some tests fill the device's memory or count its allocations.
+        arguments.test_threads = Some(1);
+    }
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
 fn on_gpu(&(name, test): &Test) -> Trial {

@@ -22,4 +22,7 @@ pub fn unknown_attribute() {}
 #[kernel]
 pub fn owns_memory(x: Vec<f32>) {}
 
+#[kernel]
+pub fn safe_with_pointer(x: *mut f32) {}
+
 fn main() {}

@@ -102,6 +102,8 @@ struct Parameter {
 enum Kind {
     /// Passed as its bytes.
     Value(Type),
+    /// `*const T` or `*mut T`: an address.
+    Pointer(Type),
     /// `Global<T>`: pointer and length.
     Global(Type, Type),
     /// `GlobalMut<T>`: pointer and length.
@@ -125,7 +127,7 @@ impl Parameter {
     /// The parameter's type with the lifetime `'a` in its views.
     fn declared(&self) -> Type {
         match &self.kind {
-            Kind::Value(ty) => ty.clone(),
+            Kind::Value(ty) | Kind::Pointer(ty) => ty.clone(),
             Kind::Global(view, element) | Kind::GlobalMut(view, element) => {
                 let mut view = view.clone();
                 let Type::Path(path) = &mut view else { unreachable!("views are paths") };
@@ -140,7 +142,7 @@ impl Parameter {
     /// Types at the level of PTX.
     fn raw_types(&self) -> Vec<Type> {
         match &self.kind {
-            Kind::Value(ty) => vec![ty.clone()],
+            Kind::Value(ty) | Kind::Pointer(ty) => vec![ty.clone()],
             Kind::Global(_, element) | Kind::Slice(element) => vec![parse_quote!(*const #element), parse_quote!(usize)],
             Kind::GlobalMut(_, element) => vec![parse_quote!(*mut #element), parse_quote!(usize)],
         }
@@ -151,6 +153,7 @@ impl Parameter {
         let name = self.name.to_string();
         match &self.kind {
             Kind::Value(ty) => quote!(::cuda_std::RawParameter::value::<#ty>(#name)),
+            Kind::Pointer(_) => quote!(::cuda_std::RawParameter::pointer(#name)),
             _ => quote!(::cuda_std::RawParameter::pointer(#name), ::cuda_std::RawParameter::length(#name)),
         }
     }
@@ -158,7 +161,7 @@ impl Parameter {
     /// The argument rebuilt from raw parameters of the given names.
     fn rebuild(&self, raw: &[Ident]) -> TokenStream {
         match (&self.kind, raw) {
-            (Kind::Value(_), [value]) => quote!(#value),
+            (Kind::Value(_) | Kind::Pointer(_), [value]) => quote!(#value),
             (Kind::Global(..), [pointer, len]) => quote!(::cuda_std::Global::from_raw_parts(#pointer, #len)),
             (Kind::GlobalMut(..), [pointer, len]) => quote!(::cuda_std::GlobalMut::from_raw_parts(#pointer, #len)),
             (Kind::Slice(_), [pointer, len]) => quote!(::core::slice::from_raw_parts(#pointer, #len)),
@@ -206,6 +209,7 @@ impl Kind {
                     false => Self::GlobalMut(ty.clone(), element),
                 })
             }
+            Type::Ptr(_) => Ok(Self::Pointer(ty.clone())),
             _ => Ok(Self::Value(ty.clone())),
         }
     }
@@ -220,6 +224,11 @@ pub(crate) fn expand(attributes: Attributes, function: ItemFn) -> Result<TokenSt
         .enumerate()
         .map(|(number, argument)| Parameter::parse(argument, number))
         .collect::<Result<_>>()?;
+    let pointer = parameters.iter().find(|parameter| matches!(parameter.kind, Kind::Pointer(_)));
+    if let (Some(pointer), None) = (pointer, function.sig.unsafety) {
+        let remedy = "nothing checks what a raw pointer points to: make this an `unsafe fn`, or take a `Global<T>` or `GlobalMut<T>`";
+        return Err(Error::new_spanned(&pointer.name, remedy));
+    }
     let description = describe(&function, &parameters);
     let instantiate = instantiation_macro(&attributes, &function, &parameters);
     Ok(quote! {

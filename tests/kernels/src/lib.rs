@@ -5,6 +5,7 @@
 pub mod activations;
 pub mod echo;
 pub mod faults;
+pub mod rust_cuda;
 
 use cuda_std::kernels;
 use warpsmith_gpu::activations::{GeluTanh, Tanh};
@@ -16,6 +17,7 @@ use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
 use crate::faults::{dynamic_shared, empty, out_of_bounds, traps};
+use crate::rust_cuda::{gemm_naive, vecadd};
 
 kernels! {
     /// The instances of the tests' kernels.
@@ -32,4 +34,6 @@ kernels! {
     traps;
     out_of_bounds;
     dynamic_shared;
+    vecadd;
+    gemm_naive;
 }
