@@ -47,20 +47,29 @@ pub enum Device {
         /// Threads that run at once.
         threads: usize,
     },
+    /// The simulator: kernels run on the host's processor, one coroutine for each of their threads.
+    Simulator {
+        /// Blocks that run at once.
+        threads: usize,
+    },
     /// A GPU.
     Cuda(CudaProperties),
 }
 
 impl Device {
     pub(crate) fn cpu() -> Self {
-        Self::Cpu { threads: std::thread::available_parallelism().map_or(1, usize::from) }
+        Self::Cpu { threads: host_threads() }
+    }
+
+    pub(crate) fn simulator() -> Self {
+        Self::Simulator { threads: host_threads() }
     }
 
     /// The GPU's properties.
     pub fn cuda(&self) -> Option<&CudaProperties> {
         match self {
             Self::Cuda(properties) => Some(properties),
-            Self::Cpu { .. } => None,
+            Self::Cpu { .. } | Self::Simulator { .. } => None,
         }
     }
 }
@@ -70,6 +79,7 @@ impl fmt::Display for Device {
         match self {
             Self::Cpu { threads: 1 } => write!(f, "CPU (1 thread)"),
             Self::Cpu { threads } => write!(f, "CPU ({threads} threads)"),
+            Self::Simulator { threads } => write!(f, "simulator (CPU, blocks in {threads} threads)"),
             Self::Cuda(p) => write!(
                 f,
                 "{} (CUDA device {}, compute capability {}, {} multiprocessors, {:.0} GiB, driver for CUDA {})",
@@ -82,4 +92,8 @@ impl fmt::Display for Device {
             ),
         }
     }
+}
+
+fn host_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

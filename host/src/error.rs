@@ -153,6 +153,9 @@ pub enum Error {
         /// Its length.
         right: usize,
     },
+    /// The simulator found something wrong in a kernel.
+    #[error("{0}")]
+    Simulated(#[from] cuda_std::simulator::Error),
     /// Bundled or loaded data is not what it should be.
     #[error("{source_name}: {what}; restore the file from its source")]
     Data {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use cuda_builder::manifest::Entry;
-use cuda_std::{Kernel, SafeKernel};
+use cuda_std::{Kernel, SafeKernel, simulator};
 
 use crate::driver::Handle;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::stream::Stream;
 /// Dynamic shared memory that needs no opting in.
 const SHARED_WITHOUT_OPT_IN: usize = 48 << 10;
 
-/// A kernel instance on a runtime. Cloning is cheap.
+/// A kernel instance on a GPU or in the simulator. Cloning is cheap.
 ///
 /// Arguments are a tuple with one element for each parameter of the kernel's function:
 ///
@@ -41,7 +41,7 @@ impl<K> Clone for TypedKernel<K> {
     }
 }
 
-/// The driver's function with its limits.
+/// The driver's function with its limits. In the simulator there is no function, and the limits are a large GPU's.
 pub(crate) struct Loaded {
     entry: String,
     function: Handle,
@@ -83,6 +83,20 @@ pub(crate) fn expect_parameters<K: Kernel>(entry: &Entry) -> Result<()> {
 }
 
 impl Loaded {
+    fn simulated(entry: &str) -> Self {
+        const SHARED_LIMIT: usize = 227 << 10;
+        Self {
+            entry: entry.into(),
+            function: std::ptr::null_mut(),
+            required_block: None,
+            block_limit: BLOCK_LIMIT.map(|limit| limit as u32),
+            thread_limit: BLOCK_LIMIT[0],
+            cluster: None,
+            shared_limit: SHARED_LIMIT,
+            shared_allowed: AtomicUsize::new(SHARED_LIMIT),
+        }
+    }
+
     pub(crate) fn new(cuda: &Cuda, entry: &Entry, function: Handle) -> Result<Self> {
         let attribute = |number| {
             let mut value = 0;
@@ -106,7 +120,7 @@ impl Loaded {
 
     /// Refuses a shape outside the limits, and opts into the shared memory it asks for.
     #[inline]
-    fn accept(&self, cuda: &Cuda, shape: &Shape) -> Result<()> {
+    fn accept(&self, cuda: Option<&Cuda>, shape: &Shape) -> Result<()> {
         let fits = match self.required_block {
             Some(required) => shape.block == required,
             None => {
@@ -173,7 +187,7 @@ impl Loaded {
     }
 
     #[cold]
-    fn opt_in(&self, cuda: &Cuda, bytes: usize) -> Result<()> {
+    fn opt_in(&self, cuda: Option<&Cuda>, bytes: usize) -> Result<()> {
         if bytes > self.shared_limit {
             return Err(Error::LaunchShape {
                 kernel: self.entry.clone(),
@@ -183,6 +197,7 @@ impl Loaded {
                 remedy: "use smaller tiles",
             });
         }
+        let Some(cuda) = cuda else { return Ok(()) };
         cuda.make_current()?;
         // SAFETY: the function's module stays loaded. CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES; all that there is,
         // so that two threads can't lower each other's limit.
@@ -195,6 +210,10 @@ impl Loaded {
 impl<K: Kernel> TypedKernel<K> {
     pub(crate) fn new(runtime: &Runtime, loaded: Arc<Loaded>) -> Self {
         Self { runtime: runtime.clone(), loaded, marker: PhantomData }
+    }
+
+    pub(crate) fn simulated(runtime: &Runtime, entry: &str) -> Self {
+        Self::new(runtime, Arc::new(Loaded::simulated(entry)))
     }
 
     pub(crate) fn loaded(&self) -> Arc<Loaded> {
@@ -232,7 +251,7 @@ impl<K: Kernel> TypedKernel<K> {
     /// [`Error::LaunchShape`], [`Error::BlockShape`], [`Error::Driver`]
     pub fn blocks_per_multiprocessor(&self, shape: Shape) -> Result<u32> {
         let cuda = self.cuda()?;
-        self.loaded.accept(cuda, &shape)?;
+        self.loaded.accept(Some(cuda), &shape)?;
         cuda.make_current()?;
         let (mut blocks, threads) = (0, shape.block_threads() as i32);
         // SAFETY: writes one integer.
@@ -244,8 +263,20 @@ impl<K: Kernel> TypedKernel<K> {
     }
 
     fn cuda(&self) -> Result<&Cuda> {
-        // A kernel is never loaded on the CPU.
         self.runtime.cuda_state().ok_or_else(|| self.runtime.unsupported("launch a kernel", "use Runtime::cuda(0)"))
+    }
+
+    /// # Safety
+    /// As [`launch_unchecked`](Self::launch_unchecked).
+    unsafe fn simulate<A>(&self, shape: Shape, arguments: A) -> Result<()>
+    where
+        A: Arguments<K::Parameters<'static>>,
+    {
+        let Shape { grid, block, shared_bytes: dynamic_shared_bytes } = shape;
+        let parameters = arguments.parameters(&self.runtime)?;
+        let shape = simulator::Shape { grid, block, dynamic_shared_bytes };
+        // SAFETY: by the caller; the parameters view memory of this runtime that the arguments borrow.
+        unsafe { simulator::launch_unchecked::<K>(shape, parameters) }.map_err(Error::Simulated)
     }
 
     /// Launches a kernel whose function is `unsafe`. An empty grid launches nothing.
@@ -261,11 +292,15 @@ impl<K: Kernel> TypedKernel<K> {
         A: Arguments<K::Parameters<'static>>,
     {
         self.runtime.expect_same(stream.runtime(), "launch a kernel", "the stream")?;
-        let cuda = self.cuda()?;
+        let cuda = self.runtime.cuda_state();
         self.loaded.accept(cuda, &shape)?;
         if shape.is_empty() {
             return Ok(());
         }
+        let Some(cuda) = cuda else {
+            // SAFETY: by the caller.
+            return unsafe { self.simulate(shape, arguments) };
+        };
         let submission = Submission::begin(cuda, stream.slot())?;
         let call = |pointers: &mut Pointers| {
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (shape.grid, shape.block);

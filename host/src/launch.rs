@@ -31,6 +31,15 @@ pub trait Argument<P> {
     /// Checks, puts in order and packs.
     #[doc(hidden)]
     fn prepare(self, launch: &Launch<'_>) -> Result<Self::Packed>;
+
+    /// The parameter itself, for a kernel that runs in the simulator.
+    #[doc(hidden)]
+    fn parameter(self, runtime: &Runtime) -> Result<P>;
+}
+
+/// A host address, from what a buffer in host memory gives as its device address.
+fn host<T>(address: u64) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(address as usize)
 }
 
 /// The arguments of a kernel whose parameters are the tuple `P`: a tuple of as many [`Argument`]s.
@@ -44,6 +53,9 @@ pub trait Argument<P> {
 pub trait Arguments<P> {
     #[doc(hidden)]
     fn pack(self, launch: &Launch<'_>, call: impl FnOnce(&mut Pointers) -> Result<()>) -> Result<()>;
+
+    #[doc(hidden)]
+    fn parameters(self, runtime: &Runtime) -> Result<P>;
 }
 
 /// What preparing an argument needs.
@@ -134,6 +146,10 @@ impl<A: DeviceCopy> Argument<A> for A {
     fn prepare(self, _: &Launch<'_>) -> Result<Value<A>> {
         Ok(Value(self))
     }
+
+    fn parameter(self, _: &Runtime) -> Result<A> {
+        Ok(self)
+    }
 }
 
 macro_rules! memory_arguments {
@@ -143,7 +159,7 @@ macro_rules! memory_arguments {
         });
         memory_arguments!(@one $access, $argument, $pointer, Address, |view| Address(view.device_address()));
     )*)*};
-    (@one $access:ident, $argument:ty, $parameter:ty, $packed:ty, |$view:ident| $pack:expr) => {
+    (@one $access:ident, $argument:ty, $parameter:ty, $packed:ident, |$view:ident| $pack:expr) => {
         impl<'a, T: DeviceCopy> Argument<$parameter> for $argument {
             type Packed = $packed;
 
@@ -153,8 +169,19 @@ macro_rules! memory_arguments {
                 launch.order($view.block, Access::$access)?;
                 Ok($pack)
             }
+
+            fn parameter(self, runtime: &Runtime) -> Result<$parameter> {
+                let $view = memory_arguments!(@view $access, self);
+                runtime.expect_same($view.block.runtime(), "launch a kernel", "an argument")?;
+                Ok(memory_arguments!(@parameter $packed, $access, $view))
+            }
         }
     };
+    // SAFETY: host memory of this length, borrowed for the launch, which is over when it returns.
+    (@parameter Slice, Read, $view:ident) => { unsafe { Global::from_raw_parts(host($view.device_address()), $view.len()) } };
+    // SAFETY: as above, and borrowed exclusively.
+    (@parameter Slice, Write, $view:ident) => { unsafe { GlobalMut::from_raw_parts(host($view.device_address()), $view.len()) } };
+    (@parameter Address, $access:ident, $view:ident) => { host($view.device_address()) };
     (@view Read, $argument:expr) => { View::from($argument) };
     (@view Write, $argument:expr) => { ViewMut::from($argument) };
 }
@@ -172,6 +199,12 @@ macro_rules! slice_arguments {
             #[inline]
             fn prepare(self, launch: &Launch<'_>) -> Result<Slice> {
                 <Self as Argument<Global<'static, T>>>::prepare(self, launch)
+            }
+
+            fn parameter(self, runtime: &Runtime) -> Result<&'static [T]> {
+                let view = <Self as Argument<Global<'static, T>>>::parameter(self, runtime)?;
+                // SAFETY: initialised host memory of this length, borrowed for the launch.
+                Ok(unsafe { std::slice::from_raw_parts(view.as_ptr(), view.len()) })
             }
         }
     )*};
@@ -197,6 +230,12 @@ macro_rules! tuples {
                 $($argument.point(&mut pointers);)*
                 call(&mut pointers)
             }
+
+            #[expect(non_snake_case, reason = "an argument has the name of its type")]
+            fn parameters(self, runtime: &Runtime) -> Result<($($parameter,)*)> {
+                let ($($argument,)*) = self;
+                Ok(($($argument.parameter(runtime)?,)*))
+            }
         }
     )*};
 }
@@ -204,6 +243,10 @@ macro_rules! tuples {
 impl Arguments<()> for () {
     fn pack(self, _: &Launch<'_>, call: impl FnOnce(&mut Pointers) -> Result<()>) -> Result<()> {
         call(&mut Pointers { pointers: [std::ptr::null_mut(); POINTERS], count: 0 })
+    }
+
+    fn parameters(self, _: &Runtime) -> Result<()> {
+        Ok(())
     }
 }
 

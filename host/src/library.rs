@@ -111,6 +111,9 @@ impl<L> Library<L> {
     where
         L: Has<K>,
     {
+        if self.runtime.is_simulator() {
+            return Ok(TypedKernel::simulated(&self.runtime, L::ENTRY));
+        }
         let loaded = self.load(L::MODULE, L::ENTRY, |entry| crate::kernel::expect_parameters::<K>(entry))?;
         Ok(TypedKernel::new(&self.runtime, loaded))
     }

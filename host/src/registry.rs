@@ -47,6 +47,9 @@ impl Runtime {
         if let Some(loaded) = kernels.read().unwrap_or_else(|poisoned| poisoned.into_inner()).get(&key) {
             return Ok(TypedKernel::new(self, Arc::clone(loaded)));
         }
+        if self.is_simulator() {
+            return Ok(TypedKernel::simulated(self, L::ENTRY));
+        }
         let libraries = self.0.registry.libraries.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         let code = libraries.get(&key.0).ok_or_else(|| Error::LibraryUnknown { library: L::CRATE.into() })?;
         let kernel = Library::<L>::new(self, Arc::clone(code)).kernel::<K>()?;

@@ -105,7 +105,7 @@ impl Runtime {
     /// The first GPU, or else the CPU; [`reason`](Self::reason) says why.
     #[expect(clippy::new_without_default, reason = "opening a device is not a default value")]
     pub fn new() -> Self {
-        Self::cuda(0).unwrap_or_else(|error| Self::host(Some(error.to_string())))
+        Self::cuda(0).unwrap_or_else(|error| Self::host(Device::cpu(), Some(error.to_string())))
     }
 
     /// GPU number `index`.
@@ -122,12 +122,20 @@ impl Runtime {
 
     /// The CPU.
     pub fn cpu() -> Self {
-        Self::host(None)
+        Self::host(Device::cpu(), None)
     }
 
-    fn host(reason: Option<String>) -> Self {
+    /// The simulator: memory is the host's, and every kernel runs there as written, all its threads, barriers and shared memory.
+    /// For tests and for stepping through a kernel; [`Runtime::cpu`] is what computes quickly without a GPU.
+    ///
+    /// A launch is done when it returns, and what goes wrong in it is its error.
+    pub fn simulator() -> Self {
+        Self::host(Device::simulator(), None)
+    }
+
+    fn host(device: Device, reason: Option<String>) -> Self {
         let backend = Backend::Host(HostCounters::default());
-        Self(Arc::new(Inner { device: Device::cpu(), reason, registry: Registry::default(), backend }))
+        Self(Arc::new(Inner { device, reason, registry: Registry::default(), backend }))
     }
 
     /// What the runtime runs on.
@@ -143,6 +151,16 @@ impl Runtime {
     /// Whether this is a GPU.
     pub fn is_cuda(&self) -> bool {
         matches!(self.0.backend, Backend::Cuda(_))
+    }
+
+    /// Whether this is the simulator.
+    pub fn is_simulator(&self) -> bool {
+        matches!(self.0.device, Device::Simulator { .. })
+    }
+
+    /// Whether kernels are launched here: on a GPU and in the simulator.
+    pub fn runs_kernels(&self) -> bool {
+        self.is_cuda() || self.is_simulator()
     }
 
     /// The stream that buffers' own methods use. It does not wait for the legacy default stream of other libraries.

@@ -23,15 +23,34 @@ pub type TestResult = Result<(), Box<dyn std::error::Error>>;
 /// A test and its name.
 pub type Test = (&'static str, fn(&Runtime) -> TestResult);
 
-/// Runs each test on the CPU and on the GPU. Without a GPU the latter are reported as ignored, with the reason.
-pub fn on_each_device(tests: &[Test]) -> ExitCode {
-    on_devices(tests, &[])
+/// The tests of one file, by where they run.
+#[derive(Clone, Copy, Default)]
+pub struct Tests<'a> {
+    /// On the CPU, in the simulator and on the GPU.
+    pub everywhere: &'a [Test],
+    /// On the CPU and on the GPU: too much work for the simulator.
+    pub heavy: &'a [Test],
+    /// In the simulator and on the GPU, which launch kernels.
+    pub kernels: &'a [Test],
+    /// On the GPU.
+    pub gpu: &'a [Test],
 }
 
-/// Runs the first tests on the CPU and on the GPU, the others on the GPU only.
-pub fn on_devices(everywhere: &[Test], gpu_only: &[Test]) -> ExitCode {
+/// Runs each test on the CPU, in the simulator and on the GPU.
+pub fn on_each_device(everywhere: &[Test]) -> ExitCode {
+    on_devices(Tests { everywhere, ..Tests::default() })
+}
+
+/// Runs tests where they belong. Without a GPU those for it are reported as ignored, with the reason.
+pub fn on_devices(tests: Tests<'_>) -> ExitCode {
+    let Tests { everywhere, heavy, kernels, gpu } = tests;
     let cpu = |&(name, test): &Test| Trial::test(format!("{name}::cpu"), move || run(test, &Runtime::cpu()));
-    let trials = everywhere.iter().map(cpu).chain(everywhere.iter().map(on_gpu)).chain(gpu_only.iter().map(on_gpu));
+    let simulator =
+        |&(name, test): &Test| Trial::test(format!("{name}::simulator"), move || run(test, &Runtime::simulator()));
+    let on_cpu = everywhere.iter().chain(heavy).map(cpu);
+    let simulated = everywhere.iter().chain(kernels).map(simulator);
+    let on_gpu = everywhere.iter().chain(heavy).chain(kernels).chain(gpu).map(on_gpu);
+    let trials = on_cpu.chain(simulated).chain(on_gpu);
     if let Err(error) = &*GPU {
         eprintln!("SKIPPED on the GPU (counted as ignored): {error}");
     }

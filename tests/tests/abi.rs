@@ -8,7 +8,7 @@ use test_kernels::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
 use warpsmith::{DeviceCopy, Has, Runtime, Shape, bf16, f16};
-use warpsmith_tests::{TEST_KERNELS, Test, TestResult, on_devices};
+use warpsmith_tests::{TEST_KERNELS, Test, TestResult, Tests, on_devices};
 
 fn main() -> ExitCode {
     const TESTS: &[Test] = &[
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         ("slices", slices),
         ("many", many),
     ];
-    on_devices(&[], TESTS)
+    on_devices(Tests { kernels: TESTS, ..Tests::default() })
 }
 
 const SHAPE: Shape = Shape::new([1, 1, 1], [32, 1, 1]);

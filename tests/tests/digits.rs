@@ -1,15 +1,15 @@
-//! The main job: a network learns handwritten digits, on every device, and the same one each time.
+//! The main job: a network learns handwritten digits, on the CPU and on the GPU, and the same one each time.
 
 use std::process::ExitCode;
 
 use warpsmith::activations::Silu;
 use warpsmith::nn::{Network, Sgd};
 use warpsmith::{Runtime, data};
-use warpsmith_tests::{Test, TestResult, on_each_device};
+use warpsmith_tests::{Test, TestResult, Tests, on_devices};
 
 fn main() -> ExitCode {
     const TESTS: &[Test] = &[("accuracy", accuracy), ("the_same_each_time", the_same_each_time)];
-    on_each_device(TESTS)
+    on_devices(Tests { heavy: TESTS, ..Tests::default() })
 }
 
 fn train(runtime: &Runtime, epochs: usize) -> warpsmith::Result<(Vec<f64>, f64)> {

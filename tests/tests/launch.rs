@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use test_kernels::TestKernels;
 use test_kernels::faults::{dynamic_shared, out_of_bounds, traps};
 use warpsmith::{Error, Runtime, Shape, checks};
-use warpsmith_tests::{TEST_KERNELS, Test, TestResult, on_devices};
+use warpsmith_tests::{TEST_KERNELS, Test, TestResult, Tests, on_devices};
 
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(FAULT) {
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     }
     const TESTS: &[Test] = &[("dynamic_shared_memory", dynamic_shared_memory), ("faults", faults)];
     let gpu: Vec<Test> = TESTS.iter().chain(checks::GPU).copied().collect();
-    on_devices(checks::EVERYWHERE, &gpu)
+    on_devices(Tests { everywhere: checks::EVERYWHERE, gpu: &gpu, ..Tests::default() })
 }
 
 fn dynamic_shared_memory(runtime: &Runtime) -> TestResult {

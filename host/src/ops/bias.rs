@@ -22,7 +22,7 @@ impl Ops<Kernels> {
         if y.is_empty() {
             return Ok(());
         }
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             let (bias, rows) = (self.slice("bias_add", bias)?, y.rows());
             for column in self.slice_mut("bias_add", y.as_view_mut())?.chunks_exact_mut(rows) {
                 for (y, bias) in column.iter_mut().zip(bias) {

@@ -46,7 +46,7 @@ impl Ops<Kernels> {
         if samples == 0 {
             return Ok(());
         }
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             let operation = "softmax_cross_entropy";
             let classes = logits.rows();
             let (logits, labels) = (self.slice(operation, logits.as_view())?, self.slice(operation, labels)?);

@@ -27,7 +27,7 @@ impl<L: cuda_std::Library> Ops<L> {
     {
         let (x, y) = (x.into(), y.into());
         expect_equal("map_forward", ("x", x.len()), ("y", y.len()))?;
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             let (x, y) = (self.slice("map_forward", x)?, self.slice_mut("map_forward", y)?);
             native::map([x], y, Forward(activation));
             return Ok(());
@@ -47,7 +47,7 @@ impl<L: cuda_std::Library> Ops<L> {
         L: Has<map_in_place<A, T>>,
     {
         let x = x.into();
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             native::map_in_place(self.slice_mut("map_in_place", x)?, Forward(activation));
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl<L: cuda_std::Library> Ops<L> {
         let (x, dy, dx) = (x.into(), dy.into(), dx.into());
         expect_equal("map_backward", ("x", x.len()), ("dx", dx.len()))?;
         expect_equal("map_backward", ("dy", dy.len()), ("dx", dx.len()))?;
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             let (x, dy) = (self.slice("map_backward", x)?, self.slice("map_backward", dy)?);
             native::map([x, dy], self.slice_mut("map_backward", dx)?, Backward(activation));
             return Ok(());

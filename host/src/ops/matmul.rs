@@ -83,7 +83,7 @@ impl Ops<Kernels> {
         if c.is_empty() {
             return Ok(());
         }
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             return self.native_gemm(shape, a, b, c);
         }
         match (a.transposed, b.transposed) {

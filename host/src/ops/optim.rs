@@ -26,7 +26,7 @@ impl Ops<Kernels> {
         let (gradient, parameters) = (gradient.into(), parameters.into());
         expect_equal("sgd", ("gradient", gradient.len()), ("parameters", parameters.len()))?;
         let step = Descend { rate };
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             native::update(self.slice_mut("sgd", parameters)?, self.slice("sgd", gradient)?, step);
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Ops<Kernels> {
         expect_equal("sgd_momentum", ("gradient", gradient.len()), ("parameters", parameters.len()))?;
         expect_equal("sgd_momentum", ("velocity", velocity.len()), ("parameters", parameters.len()))?;
         let (step, momentum) = (Descend { rate }, Accumulate { momentum });
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             let velocity = self.slice_mut("sgd_momentum", velocity)?;
             native::update(velocity, self.slice("sgd_momentum", gradient)?, momentum);
             native::update(self.slice_mut("sgd_momentum", parameters)?, velocity, step);

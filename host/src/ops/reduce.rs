@@ -21,7 +21,7 @@ impl Ops<Kernels> {
     {
         let sum = sum.into();
         expect_equal("column_sum", ("the rows of x", x.rows()), ("sum", sum.len()))?;
-        if !self.runtime().is_cuda() {
+        if !self.runtime().runs_kernels() {
             let (x, rows) = (self.slice("column_sum", x.as_view())?, x.rows());
             let sum = self.slice_mut("column_sum", sum)?;
             sum.par_iter_mut()
