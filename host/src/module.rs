@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::driver::{Driver, Handle};
 use crate::error::{Error, Result};
-use crate::runtime::{Cuda, Runtime};
+use crate::runtime::Cuda;
 
 /// Every module that a runtime has loaded; they are unloaded with it.
 #[derive(Default)]
@@ -125,8 +125,8 @@ fn explain(cuda: &Cuda, module: &str, ptx: &str, code: i32, name: String, log: S
 }
 
 /// Loads PTX that no library holds, and forgets it; for tests of what the driver refuses.
-#[doc(hidden)]
-pub fn load_text(runtime: &Runtime, name: &str, ptx: &str) -> Result<()> {
+#[cfg(any(test, feature = "checks"))]
+pub fn load_text(runtime: &crate::Runtime, name: &str, ptx: &str) -> Result<()> {
     let cuda = runtime.cuda_state().ok_or_else(|| runtime.unsupported("load a module", "use a GPU"))?;
     load(cuda, name, ptx.into()).map(drop)
 }
