@@ -102,7 +102,11 @@ fn all_shuffles(runtime: &Runtime) -> TestResult {
                         let (lane, inside) = source(mode, t % 32, distance, width);
                         let want = input[(t / 32 * 32 + lane) as usize].to_bits64();
                         let got = (output[at].to_bits64(), flags[at]);
-                        assert_eq!(got, (want, u32::from(inside)), "thread {t} width {width} distance {distance} mode {mode}");
+                        assert_eq!(
+                            got,
+                            (want, u32::from(inside)),
+                            "thread {t} width {width} distance {distance} mode {mode}"
+                        );
                         at += 1;
                     }
                 }
@@ -293,7 +297,8 @@ fn block_reductions_and_scans(runtime: &Runtime) -> TestResult {
             };
             let scans: Vec<Vec<T>> = values.chunks(32).map(scanned).collect();
             for t in 0..threads {
-                let before = scans[..t / 32].iter().fold(T::ZERO, |sum, scan| sum.combine(*scan.last().expect("a lane"), Add));
+                let before =
+                    scans[..t / 32].iter().fold(T::ZERO, |sum, scan| sum.combine(*scan.last().expect("a lane"), Add));
                 let lower = if t % 32 == 0 { T::ZERO } else { scans[t / 32][t % 32 - 1] };
                 let want = [
                     total(Add),

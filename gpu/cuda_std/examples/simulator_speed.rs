@@ -79,7 +79,8 @@ fn main() -> Result<(), Error> {
     for (name, options) in [("fast", Options::FAST), ("checked", Options::CHECKED)] {
         let x: Vec<f32> = (0..1 << 22).map(|i| (i % 7) as f32 - 3.0).collect();
         let mut y = vec![0.0; 1 << 22];
-        let (view, part, square) = (Global::from_slice(&x), Global::from_slice(&x[..1 << 20]), Global::from_slice(&x[..SIZE * SIZE]));
+        let (view, part, square) =
+            (Global::from_slice(&x), Global::from_slice(&x[..1 << 20]), Global::from_slice(&x[..SIZE * SIZE]));
         let mut time = |what: &str, run: &mut dyn FnMut(GlobalMut<f32>) -> Result<(), Error>| -> Result<(), Error> {
             let mut best = f64::INFINITY;
             for _ in 0..3 {

@@ -367,7 +367,9 @@ unsafe fn on_host<T: Word>(element: *mut T, f: impl Fn(T) -> T) -> T {
     // SAFETY: the caller promises a valid, aligned element.
     let bits = unsafe {
         match T::BITS {
-            64 => AtomicU64::from_ptr(element.cast()).fetch_update(Ordering::SeqCst, Ordering::SeqCst, |x| Some(new(x))),
+            64 => {
+                AtomicU64::from_ptr(element.cast()).fetch_update(Ordering::SeqCst, Ordering::SeqCst, |x| Some(new(x)))
+            }
             _ => AtomicU32::from_ptr(element.cast())
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |x| Some(new(u64::from(x)) as u32))
                 .map(u64::from)

@@ -48,8 +48,8 @@ pub mod prelude {
     #[cfg(not(target_os = "cuda"))]
     pub use crate::simulator;
     pub use crate::{
-        DeviceCopy, Global, GlobalMut, Has, Kernel, Scope, Shared, SharedSlice, kernel, kernels, reduce, shared, shared_array,
-        thread, warp,
+        DeviceCopy, Global, GlobalMut, Has, Kernel, Scope, Shared, SharedSlice, kernel, kernels, reduce, shared,
+        shared_array, thread, warp,
     };
 }
 

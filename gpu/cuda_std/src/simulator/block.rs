@@ -24,7 +24,7 @@ pub(crate) struct Context {
     /// Its number in the block.
     pub(crate) number: u32,
     state: *const State,
-    yielder: Cell<*const Yielder<(), ()>>,
+    yielder: *const Yielder<(), ()>,
     /// What a warp operation gave it, and gave back from each lane.
     deposit: Cell<u64>,
     gathered: Cell<[u64; LANES as usize]>,
@@ -40,7 +40,7 @@ impl Context {
 
     fn suspend(&self) {
         // SAFETY: the yielder lives as long as the coroutine, which runs now.
-        unsafe { &*self.yielder.get() }.suspend(());
+        unsafe { &*self.yielder }.suspend(());
     }
 
     /// Ends the launch with an error.
@@ -77,9 +77,7 @@ impl Context {
         state.arrived.set(0);
         state.first_at_barrier.set(None);
         state.epoch.set(state.epoch.get() + 1);
-        for number in (0..state.threads).filter(|&number| number != self.number) {
-            state.release(number, |other| other.answer.set(votes));
-        }
+        state.release((0..state.threads).filter(|&number| number != self.number), |other| other.answer.set(votes));
         votes
     }
 
@@ -124,9 +122,7 @@ impl Context {
         for other in others() {
             gathered[other as usize] = state.context(warp * LANES + other).deposit.get();
         }
-        for other in others() {
-            state.release(warp * LANES + other, |context| context.gathered.set(gathered));
-        }
+        state.release(others().map(|other| warp * LANES + other), |context| context.gathered.set(gathered));
         gathered
     }
 
@@ -210,6 +206,10 @@ pub(crate) struct State {
     pub(crate) epoch: Cell<u32>,
     threads: u32,
     watch_shared: bool,
+    /// Threads that have not begun, the next one last.
+    fresh: RefCell<Vec<u32>>,
+    running: Cell<u32>,
+    ended: Cell<u32>,
     arrays: RefCell<HashMap<usize, Array>>,
     dynamic: RefCell<HashMap<[usize; 3], Box<SharedWatch>>>,
     contexts: RefCell<Vec<*const Context>>,
@@ -229,10 +229,16 @@ impl State {
         unsafe { &*self.contexts.borrow()[number as usize] }
     }
 
-    fn release(&self, number: u32, prepare: impl FnOnce(&Context)) {
-        prepare(self.context(number));
-        self.waits.borrow_mut()[number as usize] = Wait::Nothing;
-        self.released.borrow_mut().push(number);
+    /// Lets threads go on that wait.
+    fn release(&self, numbers: impl Iterator<Item = u32>, prepare: impl Fn(&Context)) {
+        let (contexts, mut waits) = (self.contexts.borrow(), self.waits.borrow_mut());
+        let mut released = self.released.borrow_mut();
+        for number in numbers {
+            // SAFETY: as in `context`.
+            prepare(unsafe { &*contexts[number as usize] });
+            waits[number as usize] = Wait::Nothing;
+            released.push(number);
+        }
     }
 
     /// How many `sync_warp`s of thread `of` the thread `seen_by`, of the same warp, has seen.
@@ -289,11 +295,16 @@ impl Block<'_> {
             kernel: self.kernel,
             number: self.number,
             // SAFETY: only the lifetime changes. The state is reached only while this block runs.
-            global: self.global.map(|global| unsafe { std::mem::transmute::<&GlobalWatch, &'static GlobalWatch>(global) }),
+            global: self
+                .global
+                .map(|global| unsafe { std::mem::transmute::<&GlobalWatch, &'static GlobalWatch>(global) }),
             fenced: Cell::new(false),
             epoch: Cell::new(0),
             threads,
             watch_shared: self.watch_shared,
+            fresh: RefCell::new((0..threads).collect()),
+            running: Cell::new(0),
+            ended: Cell::new(0),
             arrays: RefCell::default(),
             dynamic: RefCell::default(),
             contexts: RefCell::new(vec![std::ptr::null(); count]),
@@ -306,93 +317,99 @@ impl Block<'_> {
             clocks: RefCell::new(if watch { vec![[0; 32]; count] } else { Vec::new() }),
         };
         let mut dynamic = poisoned(self.shape.dynamic_shared_bytes);
-        let block = coordinates(self.number, self.shape.grid);
-        let mut new_context = |number: u32| {
-            Box::new(Context {
-                thread: coordinates(u64::from(number), self.shape.block),
-                block,
-                shape: self.shape,
-                dynamic_shared: dynamic.as_mut_ptr().cast(),
-                number,
-                state: &raw const state,
-                yielder: Cell::new(std::ptr::null()),
-                deposit: Cell::new(0),
-                gathered: Cell::new([0; 32]),
-                answer: Cell::new(0),
-            })
-        };
-        // Declared after what their coroutines use: dropped first.
-        let mut suspended: Vec<Option<(Thread, Box<Context>)>> = (0..count).map(|_| None).collect();
-        let mut spare: Option<Box<Context>> = None;
+        let dynamic_shared: *mut u8 = dynamic.as_mut_ptr().cast();
         let mut random = self.seed.map(|seed| Random::new(seed ^ self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let mut ready: Vec<u32> = (0..threads).collect();
-        let mut ended = 0;
+        if let Some(random) = &mut random {
+            random.shuffle(&mut state.fresh.borrow_mut());
+        } else {
+            state.fresh.borrow_mut().reverse();
+        }
+        // Declared after what the coroutines use: dropped first.
+        let mut suspended: Vec<Option<Thread>> = (0..count).map(|_| None).collect();
+        while !state.fresh.borrow().is_empty() {
+            self.resume(&state, self.coroutine(&state, dynamic_shared), &mut suspended)?;
+        }
+        let mut ready = Vec::new();
         loop {
-            if let Some(random) = &mut random {
-                random.shuffle(&mut ready);
-            }
-            for &number in &ready {
-                let (mut coroutine, context) = suspended[number as usize].take().unwrap_or_else(|| {
-                    let context = match spare.take() {
-                        Some(mut context) => {
-                            context.number = number;
-                            context.thread = coordinates(u64::from(number), self.shape.block);
-                            context
-                        }
-                        None => new_context(number),
-                    };
-                    state.contexts.borrow_mut()[number as usize] = &raw const *context;
-                    (self.coroutine(&context), context)
-                });
-                let outer = CURRENT.replace(&raw const *context);
-                let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
-                CURRENT.set(outer);
-                match result {
-                    Ok(CoroutineResult::Yield(())) => suspended[number as usize] = Some((coroutine, context)),
-                    Ok(CoroutineResult::Return(())) => {
-                        STACKS.with_borrow_mut(|stacks| stacks.push(coroutine.into_stack()));
-                        state.waits.borrow_mut()[number as usize] = Wait::Ended;
-                        ended += 1;
-                        spare = Some(context);
-                    }
-                    Err(panic) => return Err(self.failure(panic, &context)),
-                }
-            }
-            ready.clear();
             std::mem::swap(&mut ready, &mut state.released.borrow_mut());
             if ready.is_empty() {
-                if ended == threads {
+                if state.ended.get() == threads {
                     return Ok(());
                 }
                 if !converge(&state) {
                     return Err(self.stuck(&state));
                 }
-                std::mem::swap(&mut ready, &mut state.released.borrow_mut());
+                continue;
             }
             ready.sort_unstable();
+            if let Some(random) = &mut random {
+                random.shuffle(&mut ready);
+            }
+            for number in ready.drain(..) {
+                let coroutine = suspended[number as usize].take().expect("a thread that is released was suspended");
+                state.running.set(number);
+                self.resume(&state, coroutine, &mut suspended)?;
+            }
         }
     }
 
-    /// A coroutine that runs the kernel once. It borrows from the block, which outlives it.
-    fn coroutine(&self, context: &Context) -> Thread {
+    /// A coroutine that runs the kernel for one fresh thread after the other, until one is suspended: that one then has it for
+    /// itself. It borrows from the block, which outlives it.
+    fn coroutine(&self, state: *const State, dynamic_shared: *mut u8) -> Thread {
         let stack = STACKS.with_borrow_mut(Vec::pop).unwrap_or_default();
-        let context: *const Context = context;
         // SAFETY: only the lifetime changes. `Block::run` ends or drops every coroutine before it returns.
         let thread: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(self.thread) };
+        let (shape, block) = (self.shape, coordinates(self.number, self.shape.grid));
         Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
-            // SAFETY: the context is boxed and kept beside the coroutine.
-            unsafe { &*context }.yielder.set(yielder);
-            thread();
+            // SAFETY: the block outlives its coroutines.
+            let state: &State = unsafe { &*state };
+            let mut context = Context {
+                thread: [0; 3],
+                block,
+                shape,
+                dynamic_shared,
+                number: 0,
+                state,
+                yielder,
+                deposit: Cell::new(0),
+                gathered: Cell::new([0; 32]),
+                answer: Cell::new(0),
+            };
+            loop {
+                let Some(number) = state.fresh.borrow_mut().pop() else { break };
+                context.number = number;
+                context.thread = coordinates(u64::from(number), shape.block);
+                state.running.set(number);
+                state.contexts.borrow_mut()[number as usize] = &raw const context;
+                CURRENT.set(&raw const context);
+                thread();
+                state.waits.borrow_mut()[number as usize] = Wait::Ended;
+                state.ended.set(state.ended.get() + 1);
+            }
         })
     }
 
-    fn failure(&self, panic: Box<dyn Any + Send>, context: &Context) -> Error {
+    /// Lets a coroutine run until its thread is suspended, or all of its threads have ended.
+    fn resume(&self, state: &State, mut coroutine: Thread, suspended: &mut [Option<Thread>]) -> Result<(), Error> {
+        let outer = CURRENT.replace(state.contexts.borrow()[state.running.get() as usize]);
+        let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
+        CURRENT.set(outer);
+        let number = state.running.get();
+        match result {
+            Ok(CoroutineResult::Yield(())) => suspended[number as usize] = Some(coroutine),
+            Ok(CoroutineResult::Return(())) => STACKS.with_borrow_mut(|stacks| stacks.push(coroutine.into_stack())),
+            Err(panic) => return Err(self.failure(panic, number)),
+        }
+        Ok(())
+    }
+
+    fn failure(&self, panic: Box<dyn Any + Send>, thread: u32) -> Error {
         match panic.downcast::<Failure>() {
             Ok(failure) => failure.0,
             Err(panic) => Error::Panicked {
                 kernel: self.kernel,
-                block: context.block,
-                thread: context.thread,
+                block: coordinates(self.number, self.shape.grid),
+                thread: coordinates(u64::from(thread), self.shape.block),
                 message: message(&*panic),
                 place: None,
             },
@@ -415,7 +432,9 @@ impl Block<'_> {
                 Some(Wait::Ended) => Some(Whereabouts::Ended),
                 Some(&Wait::Lanes { operation: o, mask: m, .. }) if o == operation && m == mask => None,
                 Some(&Wait::Lanes { operation, place, .. }) => Some(Whereabouts::Waits { operation, place }),
-                Some(&Wait::Barrier { place }) => Some(Whereabouts::Waits { operation: "a barrier of the block", place }),
+                Some(&Wait::Barrier { place }) => {
+                    Some(Whereabouts::Waits { operation: "a barrier of the block", place })
+                }
                 Some(Wait::Converge { .. } | Wait::Nothing) => unreachable!("such threads can go on"),
             };
             let missing = lanes(mask).filter_map(|l| lane(l).map(|whereabouts| (l, whereabouts))).collect();
@@ -442,7 +461,7 @@ fn converge(state: &State) -> bool {
         let Some(here) = place(number) else { continue };
         let warp = number / 32 * 32..(number / 32 * 32 + 32).min(waits.len());
         let mask = warp.filter(|&other| place(other) == Some(here)).fold(0, |mask, other| mask | 1 << (other % 32));
-        state.release(number as u32, |context| context.answer.set(mask));
+        state.release(std::iter::once(number as u32), |context| context.answer.set(mask));
     }
     !state.released.borrow().is_empty()
 }

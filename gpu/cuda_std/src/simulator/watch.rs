@@ -6,8 +6,9 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::block::Context;
 use super::error::{Access, Error, Place};
@@ -45,15 +46,15 @@ impl Kind {
 
 #[derive(Clone, Copy)]
 struct Record {
-    block: u64,
-    thread: u32,
+    block: u32,
+    thread: u16,
+    kind: Kind,
     /// Barriers that the block had passed.
     epoch: u32,
     /// `sync_warp`s that the thread had passed.
     clock: u32,
     /// Atomic accesses that the launch had made.
-    stamp: u64,
-    kind: Kind,
+    stamp: u32,
     place: Place,
 }
 
@@ -61,8 +62,8 @@ impl Record {
     fn new(context: &Context, kind: Kind, place: Place) -> Self {
         let block = context.state();
         Self {
-            block: block.number,
-            thread: context.number,
+            block: block.number as u32,
+            thread: context.number as u16,
             epoch: block.epoch.get(),
             clock: block.clock(context.number, context.number),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
@@ -74,11 +75,11 @@ impl Record {
     /// Whether everything that the thread did until then is visible to the running thread.
     fn is_before(&self, context: &Context) -> bool {
         let block = context.state();
-        if self.block == block.number {
-            let warp = self.thread / 32 == context.number / 32;
-            return self.thread == context.number
+        if u64::from(self.block) == block.number {
+            let thread = u32::from(self.thread);
+            return thread == context.number
                 || self.epoch < block.epoch.get()
-                || (warp && block.clock(context.number, self.thread) > self.clock);
+                || (thread / 32 == context.number / 32 && block.clock(context.number, thread) > self.clock);
         }
         block.global.is_some_and(|global| {
             global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
@@ -87,18 +88,18 @@ impl Record {
     }
 
     fn access(&self, context: &Context) -> Access {
-        let block = coordinates(self.block, context.shape.grid);
+        let block = coordinates(u64::from(self.block), context.shape.grid);
         let thread = coordinates(u64::from(self.thread), context.shape.block);
         Access { block, thread, what: self.kind.text(), place: self.place }
     }
 }
 
 /// The last accesses to an element.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Cell {
     write: Option<Record>,
-    /// Two threads, where more than one read since the last barrier.
-    reads: [Option<Record>; 2],
+    /// Two threads, where more than one read since the last barrier. Boxed, because most elements are never read.
+    reads: Option<Box<[Option<Record>; 2]>>,
 }
 
 impl Cell {
@@ -114,13 +115,20 @@ impl Cell {
         }
         if new.kind.writes() {
             let compatible = |old: &Record| atomic && old.kind.is_atomic();
-            if let Some(old) = self.reads.into_iter().flatten().find(|old| !compatible(old) && race(old)) {
+            if let Some(old) =
+                self.reads.iter().flat_map(|reads| **reads).flatten().find(|old| !compatible(old) && race(old))
+            {
                 return Err(old);
             }
-            *self = Self { write: Some(new), reads: [None; 2] };
-        } else if new.kind == Kind::Read || self.reads[0].is_none() {
-            let slot = usize::from(self.reads[0].is_some_and(|old| race(&old)));
-            self.reads[slot] = Some(new);
+            self.write = Some(new);
+            if let Some(reads) = &mut self.reads {
+                **reads = [None; 2];
+            }
+        } else {
+            let reads = self.reads.get_or_insert_default();
+            // A plain read is never forgotten for an atomic one.
+            let slot = usize::from(reads[0].is_some_and(|old| race(&old) || (atomic && !old.kind.is_atomic())));
+            reads[slot] = Some(new);
         }
         Ok(())
     }
@@ -154,21 +162,47 @@ impl SharedWatch {
 
 const SHARDS: usize = 64;
 
+/// Hashes addresses by a multiplication: the default is many times slower, and nobody attacks these tables.
+#[derive(Clone, Copy, Default)]
+struct Spread(u64);
+
+impl BuildHasher for Spread {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        *self
+    }
+}
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(usize::from(byte)));
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.0 = (self.0 ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
 /// The watch over global memory during one launch.
 pub(crate) struct GlobalWatch {
-    shards: Vec<Mutex<HashMap<usize, Cell>>>,
-    stamp: AtomicU64,
+    shards: Vec<Mutex<HashMap<usize, Cell, Spread>>>,
+    stamp: AtomicU32,
     /// For each block, the stamp of its last atomic update after a fence.
-    released: Vec<AtomicU64>,
+    released: Vec<AtomicU32>,
     /// For each block, the stamp of its last atomic access.
-    acquired: Vec<AtomicU64>,
+    acquired: Vec<AtomicU32>,
 }
 
 impl GlobalWatch {
     pub(crate) fn new(blocks: u64) -> Self {
-        let stamps = || (0..blocks).map(|_| AtomicU64::new(0)).collect();
+        let stamps = || (0..blocks).map(|_| AtomicU32::new(0)).collect();
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, stamp: AtomicU64::new(0), released: stamps(), acquired: stamps() }
+        Self { shards, stamp: AtomicU32::new(0), released: stamps(), acquired: stamps() }
     }
 
     fn access(&self, context: &Context, address: usize, index: usize, kind: Kind, place: Place) {
