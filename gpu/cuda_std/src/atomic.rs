@@ -127,8 +127,8 @@ impl<T: AtomicValue, S: Space> Atomic<'_, T, S> {
     fn note(&self, kind: Kind, place: &'static Location<'static>) {
         match self.watch {
             Watch::Global => watch::global(self.element, self.index, kind, place),
-            // SAFETY: null or the block's, which outlives its threads.
             Watch::Shared(watch) => {
+                // SAFETY: null or the block's, which outlives its threads.
                 if let Some(watch) = unsafe { watch.as_ref() } {
                     watch.access(self.index, kind, place);
                 }

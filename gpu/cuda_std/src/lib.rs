@@ -1,7 +1,8 @@
 //! The device's standard library: threads, barriers, shared memory, views of global memory, and typed kernels.
 //!
 //! The same code has two sides. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host it runs in
-//! the [`simulator`], one coroutine for each CUDA thread. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
+//! the [`simulator`], one coroutine for each CUDA thread. [`thread`] has indices, barriers and fences, [`warp`] shuffles, votes
+//! and matches, [`reduce`] reductions and scans, [`shared`] arrays of a block, [`atomic`] updates of single elements. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
 //!
 //! ```
 //! use cuda_std::prelude::*;

@@ -112,7 +112,7 @@ pub enum Error {
         /// The kernel.
         kernel: &'static str,
         /// The read.
-        access: Access,
+        access: Box<Access>,
         /// The element of its array.
         index: usize,
     },
@@ -125,9 +125,9 @@ pub enum Error {
         /// The element of its array or view.
         index: usize,
         /// The access that came first in this run.
-        first: Access,
+        first: Box<Access>,
         /// The other one.
-        second: Access,
+        second: Box<Access>,
     },
     /// The grid or the block is outside the hardware's limits.
     InvalidShape {

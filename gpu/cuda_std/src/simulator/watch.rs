@@ -87,10 +87,10 @@ impl Record {
         })
     }
 
-    fn access(&self, context: &Context) -> Access {
+    fn access(&self, context: &Context) -> Box<Access> {
         let block = coordinates(u64::from(self.block), context.shape.grid);
         let thread = coordinates(u64::from(self.thread), context.shape.block);
-        Access { block, thread, what: self.kind.text(), place: self.place }
+        Box::new(Access { block, thread, what: self.kind.text(), place: self.place })
     }
 }
 
