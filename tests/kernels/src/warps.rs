@@ -46,7 +46,7 @@ pub const VOTES: usize = 12;
 pub fn votes(input: Global<u32>, mut output: GlobalMut<u32>) {
     let t = thread::index();
     let value = input[t];
-    let half = if warp::lane_id() % 2 == 0 { 0x5555_5555 } else { 0xaaaa_aaaa };
+    let half = if warp::lane_id().is_multiple_of(2) { 0x5555_5555 } else { 0xaaaa_aaaa };
     let wide = u64::from(value) << 32 | 7;
     let all = warp::warp_match_all(half, wide);
     let results = [
