@@ -276,7 +276,8 @@ impl<K: Kernel> TypedKernel<K> {
         let parameters = arguments.parameters(&self.runtime)?;
         let shape = simulator::Shape { grid, block, dynamic_shared_bytes };
         // SAFETY: by the caller; the parameters view memory of this runtime that the arguments borrow.
-        unsafe { simulator::launch_unchecked::<K>(shape, parameters) }.map_err(Error::Simulated)
+        unsafe { simulator::launch_unchecked::<K>(simulator::Options::default(), shape, parameters) }
+            .map_err(Error::Simulated)
     }
 
     /// Launches a kernel whose function is `unsafe`. An empty grid launches nothing.

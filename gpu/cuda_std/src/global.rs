@@ -6,7 +6,14 @@
 
 use core::marker::PhantomData;
 use core::ops::Index;
+#[cfg(not(target_os = "cuda"))]
+use core::panic::Location;
 
+#[cfg(not(target_os = "cuda"))]
+use crate::atomic::Watch;
+use crate::atomic::{Atomic, AtomicValue, InGlobal};
+#[cfg(not(target_os = "cuda"))]
+use crate::simulator::watch::{self, Kind};
 use crate::thread::ElementIndex;
 
 /// Memory that no thread writes during the launch.
@@ -75,6 +82,7 @@ impl<T: Copy> Index<usize> for Global<'_, T> {
     type Output = T;
 
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     fn index(&self, index: usize) -> &T {
         if index >= self.len {
             out_of_bounds(index, self.len);
@@ -88,6 +96,7 @@ impl<T: Copy> Index<ElementIndex> for Global<'_, T> {
     type Output = T;
 
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     fn index(&self, index: ElementIndex) -> &T {
         &self[index.get()]
     }
@@ -135,6 +144,7 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
 
     /// Writes the calling thread's own element. Traps out of bounds.
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub fn set(&mut self, index: ElementIndex, value: T) {
         // SAFETY: no other thread holds this index.
         unsafe { self.write(index.get(), value) }
@@ -145,6 +155,7 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     /// # Safety
     /// No other thread may read or write this element, unless a barrier that both pass lies between.
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub unsafe fn write(&mut self, index: usize, value: T) {
         if index >= self.len {
             out_of_bounds(index, self.len);
@@ -156,7 +167,10 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     /// # Safety
     /// As [`write`](Self::write), and `index < self.len()`.
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub unsafe fn write_unchecked(&mut self, index: usize, value: T) {
+        #[cfg(not(target_os = "cuda"))]
+        watch::global(self.start.wrapping_add(index), index, Kind::Write, Location::caller());
         // SAFETY: in bounds and not raced by the caller, valid by `from_raw_parts`.
         unsafe { *self.start.add(index) = value }
     }
@@ -166,12 +180,41 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     /// # Safety
     /// No other thread may write this element, unless a barrier that both pass lies between.
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub unsafe fn read(&self, index: usize) -> T {
         if index >= self.len {
             out_of_bounds(index, self.len);
         }
+        #[cfg(not(target_os = "cuda"))]
+        watch::global(self.start.wrapping_add(index), index, Kind::Read, Location::caller());
         // SAFETY: in bounds by the comparison; not raced by the caller.
         unsafe { *self.start.add(index) }
+    }
+
+    /// An element to be updated by many threads at once. Traps out of bounds.
+    ///
+    /// # Safety
+    /// Atomic accesses don't race with one another. They do race with [`set`](Self::set) and the other plain accesses to the
+    /// same element: a kernel uses one or the other for an element, or a barrier lies between. The simulator reports it.
+    #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    pub unsafe fn atomic(&self, index: usize) -> Atomic<'_, T, InGlobal>
+    where
+        T: AtomicValue,
+    {
+        if index >= self.len {
+            out_of_bounds(index, self.len);
+        }
+        // SAFETY: in bounds by the comparison, valid by `from_raw_parts`.
+        unsafe {
+            Atomic::new(
+                self.start.add(index),
+                #[cfg(not(target_os = "cuda"))]
+                index,
+                #[cfg(not(target_os = "cuda"))]
+                Watch::Global,
+            )
+        }
     }
 }
 
@@ -180,10 +223,13 @@ impl<T: Copy> Index<ElementIndex> for GlobalMut<'_, T> {
     type Output = T;
 
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     fn index(&self, index: ElementIndex) -> &T {
         if index.get() >= self.len {
             out_of_bounds(index.get(), self.len);
         }
+        #[cfg(not(target_os = "cuda"))]
+        watch::global(self.start.wrapping_add(index.get()), index.get(), Kind::Read, Location::caller());
         // SAFETY: in bounds by the comparison; no other thread can write it while this thread holds the index, and this
         // thread writes only through `&mut self`.
         unsafe { &*self.start.add(index.get()) }
@@ -191,10 +237,13 @@ impl<T: Copy> Index<ElementIndex> for GlobalMut<'_, T> {
 }
 
 #[cfg_attr(target_os = "cuda", inline(always), expect(unused_variables, reason = "a trap carries no message"))]
-#[cfg_attr(not(target_os = "cuda"), cold, inline(never))]
+#[cfg_attr(not(target_os = "cuda"), cold, inline(never), track_caller)]
 fn out_of_bounds(index: usize, len: usize) -> ! {
     #[cfg(target_os = "cuda")]
     crate::trap();
     #[cfg(not(target_os = "cuda"))]
-    panic!("index {index} is out of bounds: the view has {len} elements");
+    crate::simulator::refuse(
+        format!("index {index} is out of bounds: the view has {len} elements"),
+        Location::caller(),
+    );
 }

@@ -1,7 +1,8 @@
 //! The device's standard library: threads, barriers, shared memory, views of global memory, and typed kernels.
 //!
 //! The same code has two sides. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host it runs in
-//! the [`simulator`], one coroutine for each CUDA thread. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
+//! the [`simulator`], one coroutine for each CUDA thread. [`thread`] has indices, barriers and fences, [`warp`] shuffles, votes
+//! and matches, [`reduce`] reductions and scans, [`shared`] arrays of a block, [`atomic`] updates of single elements. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -25,25 +26,32 @@
 #![cfg_attr(target_os = "cuda", no_std)]
 #![cfg_attr(target_os = "cuda", feature(stdarch_nvptx, asm_experimental_arch))]
 
+pub mod atomic;
 pub mod global;
 pub mod kernel;
+pub mod reduce;
 pub mod shared;
 #[cfg(not(target_os = "cuda"))]
 pub mod simulator;
 pub mod thread;
+pub mod warp;
 
+pub use atomic::Scope;
 pub use cuda_std_macros::{DeviceCopy, kernel};
 // The trait alone: `cust_core::DeviceCopy` also names a derive macro, which lets any layout pass.
 pub use cust_core::_hidden::DeviceCopy;
 pub use global::{Global, GlobalMut};
 pub use kernel::{Has, Kernel, Library, RawParameter, SafeKernel};
-pub use shared::Shared;
+pub use shared::{Shared, SharedSlice};
 
 /// What a kernel crate usually needs: `use cuda_std::prelude::*;`.
 pub mod prelude {
     #[cfg(not(target_os = "cuda"))]
     pub use crate::simulator;
-    pub use crate::{DeviceCopy, Global, GlobalMut, Has, Kernel, Shared, kernel, kernels, shared_array, thread};
+    pub use crate::{
+        DeviceCopy, Global, GlobalMut, Has, Kernel, Scope, Shared, SharedSlice, kernel, kernels, reduce, shared,
+        shared_array, thread, warp,
+    };
 }
 
 /// What the macros expand to; not part of the API.

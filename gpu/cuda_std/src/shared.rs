@@ -1,11 +1,19 @@
 //! Shared memory: one array for each block, seen by all of its threads.
 //!
-//! [`shared_array!`](crate::shared_array) declares an array whose size is known at compile time; [`dynamic_shared_mem`]
-//! reaches the bytes that the launch asks for. On the device both are lowered to native shared-memory accesses by the
+//! [`shared_array!`](crate::shared_array) declares an array whose size is known at compile time; [`Dynamic`] carves arrays
+//! out of the bytes that the launch asks for. On the device both are lowered to native shared-memory accesses by the
 //! linker step; in the simulator they are memory of the block, filled with a pattern that reads as NaN.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+#[cfg(not(target_os = "cuda"))]
+use core::panic::Location;
+
+#[cfg(not(target_os = "cuda"))]
+use crate::atomic::Watch;
+use crate::atomic::{Atomic, AtomicValue, InShared};
+#[cfg(not(target_os = "cuda"))]
+use crate::simulator::{SharedWatch, context, refuse, watch::Kind};
 
 /// A fixed array in the block's shared memory: `shared_array![f32; 256]`, a [`Shared`]`<f32, 256>`.
 ///
@@ -23,9 +31,11 @@ macro_rules! shared_array {
         #[cfg(not(target_os = "cuda"))]
         static KEY: u8 = 0;
         #[cfg(not(target_os = "cuda"))]
-        let start = $crate::simulator::block_storage(&KEY, size_of::<[$element; LEN]>()).cast::<$element>();
+        let array = $crate::Shared::<$element, LEN>::of_block(&KEY);
+        #[cfg(target_os = "cuda")]
         // SAFETY: `start` points to an array of this type and length in the block's shared memory.
-        unsafe { $crate::Shared::<$element, LEN>::from_raw(start) }
+        let array = unsafe { $crate::Shared::<$element, LEN>::from_raw(start) };
+        array
     }};
 }
 
@@ -38,10 +48,52 @@ impl<T, const N: usize> Storage<T, N> {
     pub const UNINIT: Self = Self(MaybeUninit::uninit());
 }
 
-/// An array of `N` elements in shared memory. Bounds are checked; that threads don't race is the caller's promise.
+/// An array of `N` elements in shared memory. Bounds are checked; that threads don't race is the caller's promise, which
+/// the simulator checks.
 pub struct Shared<T, const N: usize> {
+    elements: Elements<T>,
+}
+
+/// An array in dynamic shared memory, from [`Dynamic::take`]. As [`Shared`], with a length known at run time.
+pub struct SharedSlice<T> {
+    elements: Elements<T>,
+    len: usize,
+}
+
+/// Where an array starts, and who watches it.
+struct Elements<T> {
     start: *mut T,
+    #[cfg(not(target_os = "cuda"))]
+    watch: *const SharedWatch,
     element: PhantomData<T>,
+}
+
+impl<T> Clone for Elements<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Elements<T> {}
+
+impl<T> Elements<T> {
+    #[inline(always)]
+    fn new(start: *mut T) -> Self {
+        Self {
+            start,
+            #[cfg(not(target_os = "cuda"))]
+            watch: core::ptr::null(),
+            element: PhantomData,
+        }
+    }
+
+    #[cfg(not(target_os = "cuda"))]
+    #[inline(always)]
+    fn note(&self, index: usize, kind: Kind, place: &'static Location<'static>) {
+        // SAFETY: null or the block's, which outlives its threads.
+        if let Some(watch) = unsafe { self.watch.as_ref() } {
+            watch.access(index, kind, place);
+        }
+    }
 }
 
 impl<T, const N: usize> Clone for Shared<T, N> {
@@ -51,44 +103,226 @@ impl<T, const N: usize> Clone for Shared<T, N> {
 }
 impl<T, const N: usize> Copy for Shared<T, N> {}
 
+impl<T> Clone for SharedSlice<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for SharedSlice<T> {}
+
 impl<T: Copy, const N: usize> Shared<T, N> {
+    /// The simulator doesn't watch for races through a view made here.
+    ///
     /// # Safety
     /// `start` must point to `N` elements of the block's shared memory.
     #[inline(always)]
     pub unsafe fn from_raw(start: *mut T) -> Self {
-        Self { start, element: PhantomData }
+        Self { elements: Elements::new(start) }
     }
 
-    /// Reads an element. Traps out of bounds.
-    ///
-    /// # Safety
-    /// The element must have been written, and a barrier must lie between this and another thread's write.
-    #[inline(always)]
-    pub unsafe fn read(&self, index: usize) -> T {
-        self.check(index);
-        // SAFETY: in bounds by the check; written and not raced by the caller.
-        unsafe { *self.start.add(index) }
-    }
-
-    /// Writes an element. Traps out of bounds.
-    ///
-    /// # Safety
-    /// A barrier must lie between this and another thread's access to the same element.
-    #[inline(always)]
-    pub unsafe fn write(&self, index: usize, value: T) {
-        self.check(index);
-        // SAFETY: in bounds by the check; not raced by the caller.
-        unsafe { *self.start.add(index) = value }
+    /// The running block's array of this key.
+    #[cfg(not(target_os = "cuda"))]
+    #[doc(hidden)]
+    pub fn of_block(key: &'static u8) -> Self {
+        let (start, watch) = context().state().array(core::ptr::from_ref(key) as usize, N, size_of::<[T; N]>());
+        Self { elements: Elements { start: start.cast(), watch, element: PhantomData } }
     }
 
     #[inline(always)]
-    fn check(&self, index: usize) {
-        if index >= N {
+    const fn length(&self) -> usize {
+        N
+    }
+}
+
+impl<T: Copy> SharedSlice<T> {
+    /// Elements.
+    #[inline(always)]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[inline(always)]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline(always)]
+    const fn length(&self) -> usize {
+        self.len
+    }
+}
+
+macro_rules! accessors {
+    ($([$($generics:tt)*] $view:ty;)*) => {$(
+        impl<$($generics)*> $view {
+            /// The address of the first element.
+            #[inline(always)]
+            pub fn as_mut_ptr(&self) -> *mut T {
+                self.elements.start
+            }
+
+            /// Reads an element. Traps out of bounds.
+            ///
+            /// # Safety
+            /// The element must have been written, and a barrier must lie between this and another thread's write.
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            pub unsafe fn read(&self, index: usize) -> T {
+                self.check(index);
+                #[cfg(not(target_os = "cuda"))]
+                self.elements.note(index, Kind::Read, Location::caller());
+                // SAFETY: in bounds by the check; written and not raced by the caller.
+                unsafe { *self.elements.start.add(index) }
+            }
+
+            /// Writes an element. Traps out of bounds.
+            ///
+            /// # Safety
+            /// A barrier must lie between this and another thread's access to the same element.
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            pub unsafe fn write(&self, index: usize, value: T) {
+                self.check(index);
+                #[cfg(not(target_os = "cuda"))]
+                self.elements.note(index, Kind::Write, Location::caller());
+                // SAFETY: in bounds by the check; not raced by the caller.
+                unsafe { *self.elements.start.add(index) = value }
+            }
+
+            /// An element to be updated by many threads at once. Traps out of bounds.
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            pub fn atomic(&self, index: usize) -> Atomic<'_, T, InShared>
+            where
+                T: AtomicValue,
+            {
+                self.check(index);
+                // SAFETY: in bounds by the check; shared memory lives as long as the block.
+                unsafe {
+                    Atomic::new(
+                        self.elements.start.add(index),
+                        #[cfg(not(target_os = "cuda"))]
+                        index,
+                        #[cfg(not(target_os = "cuda"))]
+                        Watch::Shared(self.elements.watch),
+                    )
+                }
+            }
+
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            fn check(&self, index: usize) {
+                if index >= self.length() {
+                    #[cfg(target_os = "cuda")]
+                    crate::trap();
+                    #[cfg(not(target_os = "cuda"))]
+                    refuse(
+                        format!("index {index} is out of bounds: the shared array has {} elements", self.length()),
+                        Location::caller(),
+                    );
+                }
+            }
+        }
+    )*};
+}
+
+accessors! {
+    [T: Copy, const N: usize] Shared<T, N>;
+    [T: Copy] SharedSlice<T>;
+}
+
+/// Carves arrays out of the dynamic shared memory of the launch, one behind the other.
+///
+/// All threads of the block must take the same arrays in the same order: each call only computes where its array lies. The
+/// launcher asks for the bytes, which [`Layout`] adds up in the same way.
+#[derive(Debug)]
+pub struct Dynamic {
+    layout: Layout,
+}
+
+/// How many bytes of dynamic shared memory a list of arrays takes; also usable on the host and in constants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    bytes: usize,
+}
+
+impl Layout {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self { bytes: 0 }
+    }
+
+    /// And behind it `len` elements, aligned to 16 bytes or to their type's alignment if that is more (at most 1024).
+    #[inline(always)]
+    pub const fn and<T>(self, len: usize) -> Self {
+        Self { bytes: self.start_of::<T>() + len * size_of::<T>() }
+    }
+
+    /// Bytes so far.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[inline(always)]
+    const fn start_of<T>(self) -> usize {
+        const { assert!(align_of::<T>() <= 1024, "shared memory is aligned to 1024 bytes") };
+        let align = if align_of::<T>() > 16 { align_of::<T>() } else { 16 };
+        (self.bytes + align - 1) & !(align - 1)
+    }
+}
+
+impl Default for Dynamic {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Dynamic {
+    /// Nothing is taken yet.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self { layout: Layout::new() }
+    }
+
+    /// The next `len` elements. Traps if the launch asked for fewer bytes.
+    #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    pub fn take<T: Copy>(&mut self, len: usize) -> SharedSlice<T> {
+        let offset = self.layout.start_of::<T>();
+        let available = dynamic_smem_size() as usize;
+        // Divided instead of multiplied: the product may overflow.
+        if offset > available || (size_of::<T>() > 0 && len > (available - offset) / size_of::<T>()) {
             #[cfg(target_os = "cuda")]
             crate::trap();
             #[cfg(not(target_os = "cuda"))]
-            panic!("index {index} is out of bounds: the shared array has {N} elements");
+            refuse(
+                format!(
+                    "{len} elements of {} bytes at offset {offset} don't fit into the {available} bytes of dynamic shared \
+                     memory of this launch: ask for more in its shape",
+                    size_of::<T>()
+                ),
+                Location::caller(),
+            );
         }
+        self.layout = self.layout.and::<T>(len);
+        // SAFETY: `offset` lies within the dynamic shared memory.
+        let start = unsafe { dynamic_shared_mem::<u8>().add(offset) }.cast::<T>();
+        SharedSlice {
+            elements: Elements {
+                start,
+                #[cfg(not(target_os = "cuda"))]
+                watch: context().state().dynamic_watch(offset, size_of::<T>(), len),
+                element: PhantomData,
+            },
+            len,
+        }
+    }
+
+    /// Bytes taken so far.
+    #[inline(always)]
+    pub const fn taken(&self) -> usize {
+        self.layout.bytes
     }
 }
 
@@ -104,7 +338,7 @@ pub fn dynamic_shared_mem<T>() -> *mut T {
         (&raw mut __warpsmith_dynamic_shared).cast()
     }
     #[cfg(not(target_os = "cuda"))]
-    crate::simulator::context().dynamic_shared.cast()
+    context().dynamic_shared.cast()
 }
 
 /// Bytes of dynamic shared memory in this launch.
@@ -121,6 +355,6 @@ pub fn dynamic_smem_size() -> u32 {
     }
     #[cfg(not(target_os = "cuda"))]
     {
-        crate::simulator::context().shape.dynamic_shared_bytes as u32
+        context().shape.dynamic_shared_bytes as u32
     }
 }

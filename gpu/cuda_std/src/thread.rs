@@ -1,8 +1,10 @@
 //! Where a thread is in its grid, the barrier of its block, and the witness that an element belongs to it alone.
 
 #[cfg(target_os = "cuda")]
-use core::arch::nvptx;
+use core::arch::{asm, nvptx};
 use core::marker::PhantomData;
+#[cfg(not(target_os = "cuda"))]
+use core::panic::Location;
 
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::context;
@@ -91,10 +93,54 @@ pub fn count() -> usize {
     blocks * threads_per_block() as usize
 }
 
+/// This thread's coordinates over the whole grid, along x, y and z.
+#[inline(always)]
+pub fn index_3d() -> (u32, u32, u32) {
+    let (x, y) = index_2d();
+    (x, y, block_idx_z() * block_dim_z() + thread_idx_z())
+}
+
+/// This thread's coordinates in its block.
+#[inline(always)]
+pub fn thread_idx() -> (u32, u32, u32) {
+    (thread_idx_x(), thread_idx_y(), thread_idx_z())
+}
+
+/// This block's coordinates in the grid.
+#[inline(always)]
+pub fn block_idx() -> (u32, u32, u32) {
+    (block_idx_x(), block_idx_y(), block_idx_z())
+}
+
+/// Threads of a block along x, y and z.
+#[inline(always)]
+pub fn block_dim() -> (u32, u32, u32) {
+    (block_dim_x(), block_dim_y(), block_dim_z())
+}
+
+/// Blocks of the grid along x, y and z.
+#[inline(always)]
+pub fn grid_dim() -> (u32, u32, u32) {
+    (grid_dim_x(), grid_dim_y(), grid_dim_z())
+}
+
+/// Whether this is the first thread of the grid.
+#[inline(always)]
+pub fn first() -> bool {
+    index() == 0
+}
+
+/// Lanes of a warp: 32.
+#[inline(always)]
+pub const fn warp_size() -> u32 {
+    32
+}
+
 /// Waits until every thread of the block is here; what they wrote before is then visible to all of them.
 ///
 /// Every thread of the block must reach the same barrier. The simulator reports the threads that don't.
 #[inline(always)]
+#[cfg_attr(not(target_os = "cuda"), track_caller)]
 pub fn sync_threads() {
     #[cfg(target_os = "cuda")]
     // SAFETY: `bar.sync 0` has no precondition that concerns memory safety.
@@ -102,7 +148,116 @@ pub fn sync_threads() {
         nvptx::_syncthreads()
     }
     #[cfg(not(target_os = "cuda"))]
-    crate::simulator::sync_threads()
+    context().barrier("sync_threads", false, Location::caller());
+}
+
+/// [`sync_threads`], and for how many threads of the block the predicate isn't zero.
+#[inline(always)]
+#[cfg_attr(not(target_os = "cuda"), track_caller)]
+pub fn sync_threads_count(predicate: u32) -> u32 {
+    #[cfg(target_os = "cuda")]
+    {
+        let count: u32;
+        // SAFETY: as `sync_threads`.
+        unsafe {
+            asm!(
+                "{{", ".reg .pred given;", "setp.ne.u32 given, {given}, 0;", "bar.red.popc.u32 {count}, 0, given;", "}}",
+                given = in(reg32) predicate, count = out(reg32) count, options(nostack)
+            );
+        }
+        count
+    }
+    #[cfg(not(target_os = "cuda"))]
+    context().barrier("sync_threads_count", predicate != 0, Location::caller())
+}
+
+/// [`sync_threads`], and 1 if the predicate isn't zero for every thread of the block, else 0.
+#[inline(always)]
+#[cfg_attr(not(target_os = "cuda"), track_caller)]
+pub fn sync_threads_and(predicate: u32) -> u32 {
+    #[cfg(target_os = "cuda")]
+    {
+        let all: u32;
+        // SAFETY: as `sync_threads`.
+        unsafe {
+            asm!(
+                "{{", ".reg .pred given, all;", "setp.ne.u32 given, {given}, 0;", "bar.red.and.pred all, 0, given;",
+                "selp.u32 {all}, 1, 0, all;", "}}",
+                given = in(reg32) predicate, all = out(reg32) all, options(nostack)
+            );
+        }
+        all
+    }
+    #[cfg(not(target_os = "cuda"))]
+    u32::from(context().barrier("sync_threads_and", predicate != 0, Location::caller()) == threads_per_block())
+}
+
+/// [`sync_threads`], and 1 if the predicate isn't zero for at least one thread of the block, else 0.
+#[inline(always)]
+#[cfg_attr(not(target_os = "cuda"), track_caller)]
+pub fn sync_threads_or(predicate: u32) -> u32 {
+    #[cfg(target_os = "cuda")]
+    {
+        let any: u32;
+        // SAFETY: as `sync_threads`.
+        unsafe {
+            asm!(
+                "{{", ".reg .pred given, any;", "setp.ne.u32 given, {given}, 0;", "bar.red.or.pred any, 0, given;",
+                "selp.u32 {any}, 1, 0, any;", "}}",
+                given = in(reg32) predicate, any = out(reg32) any, options(nostack)
+            );
+        }
+        any
+    }
+    #[cfg(not(target_os = "cuda"))]
+    u32::from(context().barrier("sync_threads_or", predicate != 0, Location::caller()) > 0)
+}
+
+macro_rules! fences {
+    ($($(#[$doc:meta])* $name:ident = $instruction:literal, between_blocks: $between_blocks:literal;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name() {
+            #[cfg(target_os = "cuda")]
+            // SAFETY: a fence has no preconditions.
+            unsafe {
+                asm!($instruction, options(nostack))
+            }
+            #[cfg(not(target_os = "cuda"))]
+            {
+                core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+                if $between_blocks {
+                    context().state().fenced.set(true);
+                }
+            }
+        }
+    )*};
+}
+
+fences! {
+    /// What this thread wrote before is visible to its block before what it writes afterwards. It waits for nobody.
+    block_fence = "fence.acq_rel.cta;", between_blocks: false;
+    /// What this thread wrote before is visible to the whole device before what it writes afterwards.
+    device_fence = "fence.acq_rel.gpu;", between_blocks: true;
+    /// What this thread wrote before is visible to all devices and the host before what it writes afterwards.
+    system_fence = "fence.acq_rel.sys;", between_blocks: true;
+    /// [`device_fence`], under the name that Rust-CUDA has for it.
+    grid_fence = "fence.acq_rel.gpu;", between_blocks: true;
+}
+
+/// Sleeps for about that long, at most 1 ms; in the simulator other threads of the block run instead.
+#[inline(always)]
+pub fn nanosleep(nanoseconds: u32) {
+    #[cfg(target_os = "cuda")]
+    // SAFETY: has no preconditions.
+    unsafe {
+        asm!("nanosleep.u32 {};", in(reg32) nanoseconds, options(nostack))
+    }
+    #[cfg(not(target_os = "cuda"))]
+    {
+        let _ = nanoseconds;
+        context().pause();
+    }
 }
 
 /// Proof that an element belongs to the calling thread: no other thread of the grid gets the same index.

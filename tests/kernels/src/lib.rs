@@ -3,9 +3,12 @@
 #![cfg_attr(target_os = "cuda", no_std)]
 
 pub mod activations;
+pub mod atomics;
+pub mod blocks;
 pub mod echo;
 pub mod faults;
 pub mod rust_cuda;
+pub mod warps;
 
 use cuda_std::kernels;
 use warpsmith_gpu::activations::{GeluTanh, Tanh};
@@ -13,11 +16,14 @@ use warpsmith_gpu::kernels::{map_backward, map_forward};
 use warpsmith_gpu::{Then, bf16, f16};
 
 use crate::activations::{Learned, Snake};
+use crate::atomics::{arithmetic, bitwise, last_block_sum};
+use crate::blocks::{barriers, block_operations, carved};
 use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
 use crate::faults::{dynamic_shared, empty, out_of_bounds, traps};
 use crate::rust_cuda::{gemm_naive, vecadd};
+use crate::warps::{reductions, scans, shuffles, votes, warp_barriers};
 
 kernels! {
     /// The instances of the tests' kernels.
@@ -36,4 +42,16 @@ kernels! {
     dynamic_shared;
     vecadd;
     gemm_naive;
+    shuffles<{u32, i32, f32, u64, i64, f64}>;
+    votes;
+    reductions<{u32, i32}, {6}>;
+    reductions<f32, {3}>;
+    scans<{u32, f32}>;
+    warp_barriers;
+    barriers;
+    block_operations<{u32, f32}>;
+    carved;
+    arithmetic<{i32, u32, i64, u64, f32, f64}>;
+    bitwise<{i32, u32, i64, u64}>;
+    last_block_sum;
 }

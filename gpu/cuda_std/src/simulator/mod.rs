@@ -1,0 +1,214 @@
+//! Kernels on the CPU: every thread of every block runs, with barriers, warps and shared memory, so that a kernel can be
+//! tested and stepped through where there is no GPU.
+//!
+//! Each CUDA thread is a stackful coroutine that a barrier or a warp operation suspends; blocks run in parallel. A launch ends
+//! with an error that names the threads and the source line when a thread panics or leaves a view's bounds, when a barrier
+//! is not reached by all threads of the block or a warp operation not by all lanes of its mask, and, where [`Options`] asks
+//! for it, when shared memory is read that nobody wrote, and when two threads race for an element.
+//!
+//! Threads of a block run in order between barriers; [`Options::seed`] tries other orders. Asynchronous copies are not
+//! modelled, and neither is time: only accesses through `Global`, `GlobalMut`, `Shared` and `SharedSlice` are watched.
+
+mod block;
+mod error;
+pub(crate) mod watch;
+
+use std::cell::Cell;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+pub(crate) use block::{Context, lanes};
+pub use error::{Access, Error, Place, Whereabouts};
+pub(crate) use watch::SharedWatch;
+
+use crate::{Kernel, SafeKernel};
+use block::Block;
+use watch::GlobalWatch;
+
+/// Grid, block and dynamic shared memory of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory for each block.
+    pub dynamic_shared_bytes: usize,
+}
+
+impl Shape {
+    /// `grid` blocks of `block` threads in one dimension, without dynamic shared memory.
+    pub const fn new(grid: u32, block: u32) -> Self {
+        Self { grid: [grid, 1, 1], block: [block, 1, 1], dynamic_shared_bytes: 0 }
+    }
+}
+
+/// The order of threads, and what is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Runs blocks one after the other and threads between barriers in an order drawn from this seed; the same seed gives
+    /// the same order. Without one threads run in order, blocks in parallel.
+    pub seed: Option<u64>,
+    /// Looks for races in shared memory, and for reads of what nobody wrote there.
+    pub check_shared: bool,
+    /// Looks for races in global memory.
+    pub check_global: bool,
+}
+
+impl Options {
+    /// Nothing is looked for beyond bounds, barriers and warps.
+    pub const FAST: Self = Self { seed: None, check_shared: false, check_global: false };
+    /// Everything is looked for.
+    pub const CHECKED: Self = Self { seed: None, check_shared: true, check_global: true };
+
+    /// The same with a seed.
+    pub const fn with_seed(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+}
+
+/// [`CHECKED`](Options::CHECKED) in builds with debug assertions, such as tests; [`FAST`](Options::FAST) otherwise. The
+/// environment variable `WARPSMITH_SHUFFLE` gives a seed.
+impl Default for Options {
+    fn default() -> Self {
+        static SEED: LazyLock<Option<u64>> = LazyLock::new(|| std::env::var("WARPSMITH_SHUFFLE").ok()?.parse().ok());
+        Self { seed: *SEED, ..if cfg!(debug_assertions) { Self::CHECKED } else { Self::FAST } }
+    }
+}
+
+/// Runs a kernel for every thread of the grid, with the default [`Options`].
+///
+/// # Errors
+/// [`Error`] names the first block in grid order that failed. What the kernel wrote until then stays written.
+pub fn launch<K: SafeKernel>(shape: Shape, parameters: K::Parameters<'_>) -> Result<(), Error> {
+    launch_with::<K>(Options::default(), shape, parameters)
+}
+
+/// Runs a kernel for every thread of the grid.
+///
+/// # Errors
+/// As [`launch`]; with a seed, of the first block in the order drawn.
+pub fn launch_with<K: SafeKernel>(options: Options, shape: Shape, parameters: K::Parameters<'_>) -> Result<(), Error> {
+    // SAFETY: a safe kernel is right for any arguments; the views are valid while `parameters` is borrowed here.
+    unsafe { launch_unchecked::<K>(options, shape, parameters) }
+}
+
+/// Runs a kernel whose function is `unsafe`.
+///
+/// # Errors
+/// As [`launch`].
+///
+/// # Safety
+/// What the kernel asks of its callers must hold for each thread.
+pub unsafe fn launch_unchecked<K: Kernel>(
+    options: Options,
+    shape: Shape,
+    parameters: K::Parameters<'_>,
+) -> Result<(), Error> {
+    struct Shared<T>(T);
+    // SAFETY: parameters are plain values and views; views are made to be used by all threads of a launch at once.
+    unsafe impl<T> Sync for Shared<T> {}
+    let parameters = Shared(parameters);
+    let parameters = &parameters;
+    run(K::NAME, options, shape, &move || {
+        // SAFETY: called once for each thread of one grid; the views live as long as `parameters`.
+        unsafe { K::simulate(&parameters.0) }
+    })
+}
+
+fn run(kernel: &'static str, options: Options, shape: Shape, thread: &(dyn Fn() + Sync)) -> Result<(), Error> {
+    let threads: u64 = shape.block.iter().map(|&n| u64::from(n)).product();
+    let whole = shape.grid.iter().chain(&shape.block).all(|&n| n > 0);
+    let limits = threads <= 1024 && shape.block[2] <= 64 && shape.grid[1] <= 65535 && shape.grid[2] <= 65535;
+    if !(whole && limits && shape.grid[0] <= i32::MAX as u32) {
+        return Err(Error::InvalidShape { shape });
+    }
+    let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
+    let global = options.check_global.then(|| (GlobalWatch::new(blocks), Watched::new()));
+    let global = global.as_ref().map(|(watch, _)| watch);
+    let block = |number: u64| {
+        let Options { seed, check_shared, .. } = options;
+        Block { kernel, shape, number, thread, watch_shared: check_shared, global, seed }.run().err()
+    };
+    let failure = match options.seed {
+        None => (0..blocks).into_par_iter().find_map_first(block),
+        Some(seed) => {
+            let mut order: Vec<u64> = (0..blocks).collect();
+            Random::new(seed).shuffle(&mut order);
+            order.into_iter().find_map(block)
+        }
+    };
+    failure.map_or(Ok(()), Err)
+}
+
+fn coordinates(number: u64, extents: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(extents[0]), u64::from(extents[1]));
+    [(number % x) as u32, (number / x % y) as u32, (number / (x * y)) as u32]
+}
+
+/// How many launches are watched at the moment: where it is 0, an access to global memory costs a load more.
+static WATCHED: AtomicUsize = AtomicUsize::new(0);
+
+struct Watched;
+
+impl Watched {
+    fn new() -> Self {
+        WATCHED.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        WATCHED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Splitmix64, to draw orders.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % limit
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Context> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The running thread's context, or `None` outside a kernel.
+pub(crate) fn current() -> Option<&'static Context> {
+    // SAFETY: set for as long as the coroutine runs; used only within it, so 'static is never stretched past its end.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+/// The running thread's context.
+pub(crate) fn context() -> &'static Context {
+    current().expect("device function called outside a kernel: launch it on a runtime or in the simulator")
+}
+
+/// Ends the running thread with a message and the line that it concerns; outside a kernel, a panic.
+#[cold]
+pub(crate) fn refuse(message: String, place: Place) -> ! {
+    match current() {
+        Some(context) => context.refuse(message, place),
+        None => panic!("{message}, at {place}"),
+    }
+}

@@ -1,0 +1,243 @@
+//! Who touched which element last: finds races, and reads of shared memory that nobody wrote.
+//!
+//! A barrier orders all accesses of its block, `sync_warp` those of its lanes. Between blocks, accesses are taken as ordered
+//! where the first block fenced and then updated something atomically, and the second block made an atomic access later. That
+//! errs on the side of silence. Only accesses through `Shared`, `SharedSlice` and `GlobalMut` are seen; raw pointers are not.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::block::Context;
+use super::error::{Access, Error, Place};
+use super::{context, coordinates, current};
+
+/// What a thread does to an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    AtomicRead,
+    AtomicStore,
+    AtomicUpdate,
+}
+
+impl Kind {
+    fn is_atomic(self) -> bool {
+        matches!(self, Self::AtomicRead | Self::AtomicStore | Self::AtomicUpdate)
+    }
+
+    fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::AtomicStore | Self::AtomicUpdate)
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+            Self::AtomicRead => "reads atomically",
+            Self::AtomicStore => "writes atomically",
+            Self::AtomicUpdate => "updates atomically",
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Record {
+    block: u32,
+    thread: u16,
+    kind: Kind,
+    /// Barriers that the block had passed.
+    epoch: u32,
+    /// `sync_warp`s that the thread had passed.
+    clock: u32,
+    /// Atomic accesses that the launch had made.
+    stamp: u32,
+    place: Place,
+}
+
+impl Record {
+    fn new(context: &Context, kind: Kind, place: Place) -> Self {
+        let block = context.state();
+        Self {
+            block: block.number as u32,
+            thread: context.number as u16,
+            epoch: block.epoch.get(),
+            clock: block.clock(context.number, context.number),
+            stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
+            kind,
+            place,
+        }
+    }
+
+    /// Whether everything that the thread did until then is visible to the running thread.
+    fn is_before(&self, context: &Context) -> bool {
+        let block = context.state();
+        if u64::from(self.block) == block.number {
+            let thread = u32::from(self.thread);
+            return thread == context.number
+                || self.epoch < block.epoch.get()
+                || (thread / 32 == context.number / 32 && block.clock(context.number, thread) > self.clock);
+        }
+        block.global.is_some_and(|global| {
+            global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
+                && global.acquired[block.number as usize].load(Ordering::Relaxed) > self.stamp
+        })
+    }
+
+    fn access(&self, context: &Context) -> Box<Access> {
+        let block = coordinates(u64::from(self.block), context.shape.grid);
+        let thread = coordinates(u64::from(self.thread), context.shape.block);
+        Box::new(Access { block, thread, what: self.kind.text(), place: self.place })
+    }
+}
+
+/// The last accesses to an element.
+#[derive(Clone, Default)]
+struct Cell {
+    write: Option<Record>,
+    /// Two threads, where more than one read since the last barrier. Boxed, because most elements are never read.
+    reads: Option<Box<[Option<Record>; 2]>>,
+}
+
+impl Cell {
+    /// Notes an access. `Err` is an earlier access with which it races.
+    fn access(&mut self, context: &Context, new: Record) -> Result<(), Record> {
+        let race = |old: &Record| !old.is_before(context);
+        let atomic = new.kind.is_atomic();
+        if let Some(old) = self.write
+            && !(atomic && old.kind.is_atomic())
+            && race(&old)
+        {
+            return Err(old);
+        }
+        if new.kind.writes() {
+            let compatible = |old: &Record| atomic && old.kind.is_atomic();
+            if let Some(old) =
+                self.reads.iter().flat_map(|reads| **reads).flatten().find(|old| !compatible(old) && race(old))
+            {
+                return Err(old);
+            }
+            self.write = Some(new);
+            if let Some(reads) = &mut self.reads {
+                **reads = [None; 2];
+            }
+        } else {
+            let reads = self.reads.get_or_insert_default();
+            // A plain read is never forgotten for an atomic one.
+            let slot = usize::from(reads[0].is_some_and(|old| race(&old) || (atomic && !old.kind.is_atomic())));
+            reads[slot] = Some(new);
+        }
+        Ok(())
+    }
+}
+
+/// The watch over one array in shared memory.
+pub(crate) struct SharedWatch(RefCell<Vec<Cell>>);
+
+impl SharedWatch {
+    pub(crate) fn new(len: usize) -> Self {
+        Self(RefCell::new(vec![Cell::default(); len]))
+    }
+
+    pub(crate) fn access(&self, index: usize, kind: Kind, place: Place) {
+        let context = context();
+        let record = Record::new(context, kind, place);
+        let mut cells = self.0.borrow_mut();
+        let cell = &mut cells[index];
+        let kernel = context.state().kernel;
+        if cell.write.is_none() && !matches!(kind, Kind::Write | Kind::AtomicStore) {
+            drop(cells);
+            context.fail(Error::UnwrittenShared { kernel, access: record.access(context), index });
+        }
+        if let Err(first) = cell.access(context, record) {
+            drop(cells);
+            let (first, second) = (first.access(context), record.access(context));
+            context.fail(Error::Race { kernel, memory: "shared", index, first, second });
+        }
+    }
+}
+
+const SHARDS: usize = 64;
+
+/// Hashes addresses by a multiplication: the default is many times slower, and nobody attacks these tables.
+#[derive(Clone, Copy, Default)]
+struct Spread(u64);
+
+impl BuildHasher for Spread {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        *self
+    }
+}
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(usize::from(byte)));
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.0 = (self.0 ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+/// The watch over global memory during one launch.
+pub(crate) struct GlobalWatch {
+    shards: Vec<Mutex<HashMap<usize, Cell, Spread>>>,
+    stamp: AtomicU32,
+    /// For each block, the stamp of its last atomic update after a fence.
+    released: Vec<AtomicU32>,
+    /// For each block, the stamp of its last atomic access.
+    acquired: Vec<AtomicU32>,
+}
+
+impl GlobalWatch {
+    pub(crate) fn new(blocks: u64) -> Self {
+        let stamps = || (0..blocks).map(|_| AtomicU32::new(0)).collect();
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, stamp: AtomicU32::new(0), released: stamps(), acquired: stamps() }
+    }
+
+    fn access(&self, context: &Context, address: usize, index: usize, kind: Kind, place: Place) {
+        let block = context.state();
+        if kind.is_atomic() {
+            let stamp = self.stamp.fetch_add(1, Ordering::Relaxed) + 1;
+            self.acquired[block.number as usize].store(stamp, Ordering::Relaxed);
+            if block.fenced.get() {
+                self.released[block.number as usize].store(stamp, Ordering::Relaxed);
+            }
+        }
+        let record = Record::new(context, kind, place);
+        let mut cells = self.shards[address / 64 % SHARDS].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let result = cells.entry(address).or_default().access(context, record);
+        drop(cells);
+        if let Err(first) = result {
+            let (first, second) = (first.access(context), record.access(context));
+            context.fail(Error::Race { kernel: block.kernel, memory: "global", index, first, second });
+        }
+    }
+}
+
+/// Notes an access to global memory, if the running launch is watched.
+#[inline]
+pub(crate) fn global<T>(address: *const T, index: usize, kind: Kind, place: Place) {
+    if super::WATCHED.load(Ordering::Relaxed) > 0 {
+        watched(address as usize, index, kind, place);
+    }
+}
+
+#[cold]
+fn watched(address: usize, index: usize, kind: Kind, place: Place) {
+    if let Some(context) = current()
+        && let Some(global) = context.state().global
+    {
+        global.access(context, address, index, kind, place);
+    }
+}
