@@ -61,6 +61,16 @@ pub trait Real:
     fn tanh(self) -> Self;
     /// 1 / (1 + e⁻ˣ), with relative accuracy in the lower tail.
     fn sigmoid(self) -> Self;
+    /// The derivative of [`sigmoid`](Self::sigmoid), σ(x)·σ(-x).
+    #[inline(always)]
+    fn sigmoid_derivative(self) -> Self {
+        self.sigmoid() * (-self).sigmoid()
+    }
+    /// The derivative of [`tanh`](Self::tanh), 4·σ(2x)·σ(-2x), which keeps relative accuracy where tanh is near ±1.
+    #[inline(always)]
+    fn tanh_derivative(self) -> Self {
+        self.scale(2.0).sigmoid_derivative().scale(4.0)
+    }
     /// ln(1 + eˣ), without overflow and with relative accuracy in the lower tail.
     fn softplus(self) -> Self;
     /// The error function.
@@ -312,7 +322,7 @@ macro_rules! real {
                 1.0 / self
             }
             real!(@functions $math; sqrt exp exp_m1 ln ln_1p tanh sigmoid softplus erf erfc normal_cdf exp_neg_square
-                  exp_neg_square_derivative sin cos silu silu_derivative gelu_tanh gelu_tanh_derivative gelu_erf
+                  exp_neg_square_derivative sigmoid_derivative tanh_derivative sin cos silu silu_derivative gelu_tanh gelu_tanh_derivative gelu_erf
                   gelu_erf_derivative mish mish_derivative);
             real!(@scaled $math; exp_scaled exp_hilo, sigmoid_scaled sigmoid_hilo, softplus_scaled softplus_hilo,
                   sin_scaled sin_hilo, cos_scaled cos_hilo, swish_derivative silu_derivative_hilo);
@@ -404,14 +414,11 @@ impl<R: Real, const GUARDED: bool> Real for Dual<R, GUARDED> {
     }
     #[inline(always)]
     fn tanh(self) -> Self {
-        // 1 - tanh² = 4·σ(2x)·σ(-2x), which keeps relative accuracy where tanh is near ±1.
-        let x = self.value.scale(2.0);
-        self.chain(self.value.tanh(), (x.sigmoid() * (-x).sigmoid()).scale(4.0))
+        self.chain(self.value.tanh(), self.value.tanh_derivative())
     }
     #[inline(always)]
     fn sigmoid(self) -> Self {
-        let y = self.value.sigmoid();
-        self.chain(y, y * (-self.value).sigmoid())
+        self.chain(self.value.sigmoid(), self.value.sigmoid_derivative())
     }
     #[inline(always)]
     fn softplus(self) -> Self {

@@ -77,7 +77,7 @@ def hardshrink(k):
 
 def rounded(y, value):
     """17 digits; 0 for what is below f64, or the noise of a difference where a piece is straight."""
-    return nstr(y, 17) if fabs(y) > max(mpf(10) ** -300, fabs(value) * mpf(10) ** -45) else "0.0"
+    return nstr(y, 17) if fabs(y) > max(mpf(10) ** -330, fabs(value) * mpf(10) ** -45) else "0.0"
 
 
 ZERO = lambda x: mpf(0)
@@ -147,4 +147,6 @@ if __name__ == "__main__":
             first, second = diff(f, x, 1, h=h), diff(f, x, 2, h=h)
             mp.dps = 60
             numbers = [f(x), first, second]
+            if x == 0:
+                numbers = [y if fabs(y) > h else mpf(0) for y in numbers]
             print(name, nstr(x, 17), *(rounded(y, numbers[0]) for y in numbers), sep=";")

@@ -61,7 +61,11 @@ impl fmt::Display for AnyError {
                 write!(f, "the activation `{activation}` has no parameters, so `{parameter}` must go")
             }
             Self::UnknownParameter { activation, parameter, parameters } => {
-                write!(f, "the activation `{activation}` has no parameter `{parameter}`, only {}", parameters.join(", "))
+                write!(
+                    f,
+                    "the activation `{activation}` has no parameter `{parameter}`, only {}",
+                    parameters.join(", ")
+                )
             }
             Self::BadParameter { activation, text } => write!(
                 f,

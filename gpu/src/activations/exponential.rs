@@ -28,7 +28,7 @@ activation! {
     pub struct Selu |x| if x > 0.0 { x * Scalar::new(SELU_SCALE) } else { x.exp_m1() * Scalar::new(SELU_SCALED_ALPHA) };
 
     /// x ↦ eˣ
-    pub struct Exponential |x| x.exp();
+    pub struct Exponential |x| x.exp(), derivative |x| x.exp();
 
     /// x ↦ exp(-x²)
     pub struct Gaussian |x| x.exp_neg_square(), derivative |x| x.exp_neg_square_derivative();
@@ -46,26 +46,66 @@ activation! {
     pub struct Squareplus {
         /// The square of twice the value at 0.
         b: f32 = 4.0,
-    } |x| { let (_, half) = squareplus_parts(x, b); if x < 0.0 { half.recip() * (b * 0.25) } else { half } },
-        derivative |x| squareplus_derivative(x, b);
+    } |x| squareplus(x, b), derivative |x| squareplus_derivative(x, b);
 }
 
-/// (s, (s + |x|) / 2) with s = √(x² + b). Below 0 the function is b/4 divided by the second: there x + s would cancel.
+/// Root s = √(x² + b) and half h = (s + |x|) / 2, each with its reciprocal and what the rounded numbers lack: relative
+/// corrections of the reciprocals to first order. f(x) is h above 0 and b/4 / h below, where x + s would cancel.
+struct Squares<R> {
+    half: R,
+    half_low: R,
+    root_recip: R,
+    root_correction: R,
+}
+
 #[inline(always)]
-fn squareplus_parts<R: Real>(x: R, b: Scalar) -> (R, R) {
-    let t = x.abs();
-    let root = R::select(t > Scalar::new(SQUAREPLUS_STRAIGHT), t, x.mul_add(x, R::constant(b)).sqrt());
-    (root, root.scale(0.5) + t.scale(0.5))
+fn squares<R: Real>(x: R, b: Scalar) -> Squares<R> {
+    // Not |x|, whose derivative at 0 is 0.
+    let t = R::select(x < Scalar::new(0.0), -x, x);
+    // Beyond it √(x² + b) is |x| in f64, and x² would overflow.
+    let straight = t > Scalar::new(1e15);
+    let zero = fixed(x, 0.0);
+    let square = t * t;
+    let sum = square.shift(b);
+    let (large, small) = (R::select(square > b, square, fixed(x, b)), R::select(square > b, fixed(x, b), square));
+    let lost = t.mul_add(t, -square) + (small - (sum - large));
+    let root = R::select(straight, t, sum.sqrt());
+    let root_recip = root.recip();
+    let root_low = R::select(straight, zero, ((-root).mul_add(root, sum) + lost) * root_recip.scale(0.5));
+    // s >= |x|.
+    let half = root.scale(0.5) + t.scale(0.5);
+    let half_low = t.scale(0.5) - (half - root.scale(0.5)) + root_low.scale(0.5);
+    let root_correction = (-root_recip).mul_add(root_low, (-root_recip).mul_add(root, fixed(x, 1.0)));
+    Squares { half, half_low, root_recip, root_correction }
+}
+
+/// The reciprocal of the half, and its relative correction.
+#[inline(always)]
+fn half_recip<R: Real>(parts: &Squares<R>) -> (R, R) {
+    let recip = parts.half.recip();
+    let one = fixed(recip, 1.0);
+    (recip, (-recip).mul_add(parts.half_low, (-recip).mul_add(parts.half, one)))
+}
+
+#[inline(always)]
+fn squareplus<R: Real>(x: R, b: Scalar) -> R {
+    let parts = squares(x, b);
+    let (recip, correction) = half_recip(&parts);
+    let y = recip.scale(b * Scalar::new(0.25));
+    let below = R::select(x < Scalar::new(-1e15), y, y.mul_add(correction, y));
+    let above = R::select(x > Scalar::new(1e15), x, parts.half + parts.half_low);
+    R::select(x < Scalar::new(0.0), below, above)
 }
 
 /// (1 + x / s) / 2 as f(x) / s.
 #[inline(always)]
 fn squareplus_derivative<R: Real>(x: R, b: Scalar) -> R {
-    let (root, half) = squareplus_parts(x, b);
-    let below = (half.recip() / root).scale(b * Scalar::new(0.25));
-    let above = R::select(x > Scalar::new(SQUAREPLUS_STRAIGHT), fixed(x, Scalar::new(1.0)), half / root);
+    let parts = squares(x, b);
+    let (recip, correction) = half_recip(&parts);
+    let y = recip.scale(b * Scalar::new(0.25)) * parts.root_recip;
+    let below = R::select(x < Scalar::new(-1e15), y, y.mul_add(correction + parts.root_correction, y));
+    let y = parts.half * parts.root_recip;
+    let low = parts.half.mul_add(parts.root_recip, -y) + parts.half_low * parts.root_recip;
+    let above = R::select(x > Scalar::new(1e15), fixed(x, 1.0), y + y.mul_add(parts.root_correction, low));
     R::select(x < Scalar::new(0.0), below, above)
 }
-
-/// Beyond it √(x² + b) is |x| in f64.
-const SQUAREPLUS_STRAIGHT: f64 = 1e15;

@@ -87,6 +87,18 @@ pub fn sigmoid_hilo(hi: f64, lo: f64) -> f64 {
     (if hi < 0.0 { e } else { 1.0 }) / (1.0 + e)
 }
 
+/// d/dx sigmoid(x) = sigmoid(x) sigmoid(-x).
+#[inline(always)]
+pub fn sigmoid_derivative(x: f64) -> f64 {
+    sigmoid(x) * sigmoid(-x)
+}
+
+/// d/dx tanh(x) = 4 sigmoid(2x) sigmoid(-2x), which keeps relative accuracy where tanh is near ±1.
+#[inline(always)]
+pub fn tanh_derivative(x: f64) -> f64 {
+    4.0 * sigmoid_derivative(2.0 * x)
+}
+
 /// ln(1 + e^x).
 #[inline(always)]
 pub fn softplus(x: f64) -> f64 {

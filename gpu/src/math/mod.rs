@@ -26,7 +26,7 @@ pub use gelu::{gelu_erf, gelu_erf_derivative, gelu_tanh, gelu_tanh_derivative};
 pub use log::{ln, ln_1p, log2};
 pub use normal::{erf, erfc, normal_cdf, normal_cdf_hilo};
 pub use power::{powi, recip, sqrt};
-pub use sigmoid::{log_sigmoid, sigmoid, sigmoid_hilo, softplus, softplus_hilo};
+pub use sigmoid::{log_sigmoid, sigmoid, sigmoid_derivative, sigmoid_hilo, softplus, softplus_hilo, tanh_derivative};
 pub use swish::{mish, mish_derivative, silu, silu_derivative, silu_derivative_hilo, swish};
 pub use tanh::tanh;
 pub use trig::{MODERATE_ANGLE, cos, cos_hilo, cos_moderate, sin, sin_hilo, sin_moderate};

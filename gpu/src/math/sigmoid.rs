@@ -3,7 +3,7 @@
 
 use super::exp::{Late, exp_tail_pair};
 use super::log::{LN_2, ln_core};
-use super::machine::{abs, at_most, near_reciprocal};
+use super::machine::{abs, at_most, fma, near_reciprocal};
 use super::pair::{Pair, fast_two_sum, pair};
 
 /// Where t e^-t has long become 0.
@@ -49,6 +49,28 @@ pub(super) fn sigmoid_tail_hilo(t: f32, low: f32) -> Late<Pair> {
     let sum = fast_two_sum(1.0, e.value.hi);
     let denominator = pair(sum.hi, sum.lo + e.value.lo);
     Late { value: e.value.divided_by(denominator, near_reciprocal(sum.hi)), factor: e.factor }
+}
+
+/// d/dx sigmoid(x) = sigmoid(x) sigmoid(-x), at most 1 ulp.
+#[inline(always)]
+pub fn sigmoid_derivative(x: f32) -> f32 {
+    let (t, _) = magnitude(x, 0.0);
+    bell(sigmoid_tail_hilo(t, 0.0), 1.0)
+}
+
+/// d/dx tanh(x) = 4 sigmoid(2x) sigmoid(-2x), at most 1 ulp.
+#[inline(always)]
+pub fn tanh_derivative(x: f32) -> f32 {
+    let (t, _) = magnitude(2.0 * x, 0.0);
+    bell(sigmoid_tail_hilo(t, 0.0), 4.0)
+}
+
+/// scale q (1 - q), the scale a power of two. A late factor other than 1 comes with a q that is invisible beside 1.
+#[inline(always)]
+fn bell(q: Late<Pair>, scale: f32) -> f32 {
+    let Late { value: q, factor } = q;
+    let (hi, lo) = (scale * q.hi, scale * q.lo);
+    fma(-hi, q.hi, fma(lo, fma(-2.0, q.hi, 1.0), hi)) * factor
 }
 
 /// sigmoid(-t) of e^-t, as a pair: hardly less precise than that.
@@ -99,6 +121,8 @@ mod tests {
     #[test]
     fn within_one_ulp() {
         assert_within(1.0, sigmoid, exact::sigmoid);
+        assert_within(1.0, sigmoid_derivative, exact::sigmoid_derivative);
+        assert_within(1.0, tanh_derivative, exact::tanh_derivative);
         assert_within(1.0, softplus, exact::softplus);
         assert_within(1.0, log_sigmoid, exact::log_sigmoid);
     }

@@ -31,7 +31,11 @@ pub fn swish(x: f32, hi: f32, lo: f32) -> f32 {
     // Infinity would meet zero.
     let product = tail.value.times_f32(at_most(at_least(x, -f32::MAX), f32::MAX)).value();
     let beyond = t == TAIL_END;
-    if hi < 0.0 { if beyond { copy_sign(0.0, x) } else { product * tail.factor } } else { if beyond { x } else { x - product } }
+    if hi < 0.0 {
+        if beyond { copy_sign(0.0, x) } else { product * tail.factor }
+    } else {
+        if beyond { x } else { x - product }
+    }
 }
 
 /// The derivative of x sigmoid(x) at hi + lo, for |lo| <= |hi| 2^-23.
