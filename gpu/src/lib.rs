@@ -17,6 +17,8 @@
 #![cfg_attr(target_os = "cuda", no_std)]
 #![cfg_attr(target_os = "cuda", feature(asm_experimental_arch, core_float_math))]
 
+#[cfg(not(target_os = "cuda"))]
+pub mod accuracy;
 mod activation;
 pub mod activations;
 mod dual;

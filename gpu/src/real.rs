@@ -61,6 +61,16 @@ pub trait Real:
     fn tanh(self) -> Self;
     /// 1 / (1 + e⁻ˣ), with relative accuracy in the lower tail.
     fn sigmoid(self) -> Self;
+    /// The derivative of [`sigmoid`](Self::sigmoid), σ(x)·σ(-x).
+    #[inline(always)]
+    fn sigmoid_derivative(self) -> Self {
+        self.sigmoid() * (-self).sigmoid()
+    }
+    /// The derivative of [`tanh`](Self::tanh), 4·σ(2x)·σ(-2x), which keeps relative accuracy where tanh is near ±1.
+    #[inline(always)]
+    fn tanh_derivative(self) -> Self {
+        self.scale(2.0).sigmoid_derivative().scale(4.0)
+    }
     /// ln(1 + eˣ), without overflow and with relative accuracy in the lower tail.
     fn softplus(self) -> Self;
     /// The error function.
@@ -71,10 +81,36 @@ pub trait Real:
     fn normal_cdf(self) -> Self;
     /// exp(-x²), with relative accuracy in the tails.
     fn exp_neg_square(self) -> Self;
+    /// The derivative of [`exp_neg_square`](Self::exp_neg_square), -2x·exp(-x²).
+    #[inline(always)]
+    fn exp_neg_square_derivative(self) -> Self {
+        // inf * 0 at the infinities, where the limit is 0.
+        let y = self.exp_neg_square();
+        Self::select(y == Scalar::new(0.0), y, (self * y).scale(-2.0))
+    }
     /// The sine, for every finite argument.
     fn sin(self) -> Self;
     /// The cosine, for every finite argument.
     fn cos(self) -> Self;
+
+    /// exp(c·x); unlike `x.scale(c).exp()` it doesn't suffer from the product's rounding. So do the other `_scaled`.
+    fn exp_scaled(self, c: impl Into<Scalar>) -> Self;
+    /// σ(c·x).
+    fn sigmoid_scaled(self, c: impl Into<Scalar>) -> Self;
+    /// ln(1 + exp(c·x)).
+    fn softplus_scaled(self, c: impl Into<Scalar>) -> Self;
+    /// sin(c·x). An angle that overflows is limited to the largest number.
+    fn sin_scaled(self, c: impl Into<Scalar>) -> Self;
+    /// cos(c·x). An angle that overflows is limited to the largest number.
+    fn cos_scaled(self, c: impl Into<Scalar>) -> Self;
+    /// x·σ(c·x).
+    fn swish(self, c: impl Into<Scalar>) -> Self;
+    /// The derivative of [`swish`](Self::swish), σ(c·x)·(1 + c·x·σ(-c·x)).
+    #[inline(always)]
+    fn swish_derivative(self, c: impl Into<Scalar>) -> Self {
+        let c = c.into();
+        self.sigmoid_scaled(c) * (self.scale(c).clamp(-TAIL, TAIL) * self.sigmoid_scaled(-c)).shift(1.0)
+    }
 
     /// `a` where `condition` holds, else `b`; compiles to a select, not to a branch.
     #[inline(always)]
@@ -155,6 +191,38 @@ pub trait Real:
         u.sigmoid() * (x * (-u).sigmoid() * slope).shift(1.0)
     }
 
+    /// GELU, x·Φ(x); Hendrycks and Gimpel, arXiv:1606.08415.
+    #[inline(always)]
+    fn gelu_erf(self) -> Self {
+        let x = self.max(-NORMAL_TAIL);
+        Self::select(self >= Scalar::new(-NORMAL_TAIL), self, x) * x.normal_cdf()
+    }
+
+    /// The derivative of [`gelu_erf`](Self::gelu_erf): Φ(x) + x·exp(-x²/2)/√(2π).
+    #[inline(always)]
+    fn gelu_erf_derivative(self) -> Self {
+        let x = self.clamp(-NORMAL_TAIL, NORMAL_TAIL);
+        let density = x.scale(core::f64::consts::FRAC_1_SQRT_2).exp_neg_square().scale(ONE_OVER_SQRT_2_PI);
+        x.normal_cdf() + x * density
+    }
+
+    /// x·tanh(ln(1 + eˣ)).
+    #[inline(always)]
+    fn mish(self) -> Self {
+        let x = self.max(-TAIL);
+        Self::select(self >= Scalar::new(-TAIL), self, x) * x.softplus().tanh()
+    }
+
+    /// The derivative of [`mish`](Self::mish): tanh(s) + x·σ(x)·(1 - tanh²(s)) with s = ln(1 + eˣ), where 1 - tanh²(s) =
+    /// 4·σ(2s)·σ(-2s).
+    #[inline(always)]
+    fn mish_derivative(self) -> Self {
+        let x = self.clamp(-TAIL, TAIL);
+        let s = x.softplus();
+        let twice = s.scale(2.0);
+        s.tanh() + (x * x.sigmoid()) * (twice.sigmoid() * (-twice).sigmoid()).scale(4.0)
+    }
+
     /// self + `other`; reads better at the end of a chain.
     #[doc(hidden)]
     #[inline(always)]
@@ -167,6 +235,8 @@ pub trait Real:
 const TAIL: f64 = 800.0;
 /// Beyond it 2u of `gelu_tanh` exceeds [`TAIL`].
 const GELU_TAIL: f64 = 24.0;
+/// Beyond it x·Φ(-x) and x·exp(-x²/2) are 0 in f64.
+const NORMAL_TAIL: f64 = 40.0;
 const GELU_CUBE: f64 = 0.044715;
 /// √(2/π)
 const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
@@ -251,10 +321,27 @@ macro_rules! real {
             fn recip(self) -> Self {
                 1.0 / self
             }
-            real!(@functions $math; sqrt exp exp_m1 ln ln_1p tanh sigmoid softplus erf erfc normal_cdf exp_neg_square sin cos
-                  silu silu_derivative gelu_tanh gelu_tanh_derivative);
+            real!(@functions $math; sqrt exp exp_m1 ln ln_1p tanh sigmoid softplus erf erfc normal_cdf exp_neg_square
+                  exp_neg_square_derivative sigmoid_derivative tanh_derivative sin cos silu silu_derivative gelu_tanh gelu_tanh_derivative gelu_erf
+                  gelu_erf_derivative mish mish_derivative);
+            real!(@scaled $math; exp_scaled exp_hilo, sigmoid_scaled sigmoid_hilo, softplus_scaled softplus_hilo,
+                  sin_scaled sin_hilo, cos_scaled cos_hilo, swish_derivative silu_derivative_hilo);
+            #[inline(always)]
+            fn swish(self, c: impl Into<Scalar>) -> Self {
+                use $math as math;
+                let (hi, lo) = math::product(self, c.into().to_f64());
+                math::swish(self, hi, lo)
+            }
         }
     };
+    (@scaled $math:path; $($function:ident $of_pair:ident),*) => {$(
+        #[inline(always)]
+        fn $function(self, c: impl Into<Scalar>) -> Self {
+            use $math as math;
+            let (hi, lo) = math::product(self, c.into().to_f64());
+            math::$of_pair(hi, lo)
+        }
+    )*};
     (@functions $math:path; $($function:ident)*) => {$(
         #[inline(always)]
         fn $function(self) -> Self {
@@ -327,14 +414,11 @@ impl<R: Real, const GUARDED: bool> Real for Dual<R, GUARDED> {
     }
     #[inline(always)]
     fn tanh(self) -> Self {
-        // 1 - tanh² = 4·σ(2x)·σ(-2x), which keeps relative accuracy where tanh is near ±1.
-        let x = self.value.scale(2.0);
-        self.chain(self.value.tanh(), (x.sigmoid() * (-x).sigmoid()).scale(4.0))
+        self.chain(self.value.tanh(), self.value.tanh_derivative())
     }
     #[inline(always)]
     fn sigmoid(self) -> Self {
-        let y = self.value.sigmoid();
-        self.chain(y, y * (-self.value).sigmoid())
+        self.chain(self.value.sigmoid(), self.value.sigmoid_derivative())
     }
     #[inline(always)]
     fn softplus(self) -> Self {
@@ -356,11 +440,7 @@ impl<R: Real, const GUARDED: bool> Real for Dual<R, GUARDED> {
     }
     #[inline(always)]
     fn exp_neg_square(self) -> Self {
-        let x = self.value;
-        let y = x.exp_neg_square();
-        // inf * 0 at the infinities, where the limit is 0.
-        let slope = R::select(y == Scalar::new(0.0), y, (x * y).scale(-2.0));
-        self.chain(y, slope)
+        self.chain(self.value.exp_neg_square(), self.value.exp_neg_square_derivative())
     }
     #[inline(always)]
     fn sin(self) -> Self {
@@ -369,6 +449,46 @@ impl<R: Real, const GUARDED: bool> Real for Dual<R, GUARDED> {
     #[inline(always)]
     fn cos(self) -> Self {
         self.chain(self.value.cos(), -self.value.sin())
+    }
+    #[inline(always)]
+    fn exp_scaled(self, c: impl Into<Scalar>) -> Self {
+        let c = c.into();
+        let y = self.value.exp_scaled(c);
+        self.chain(y, y.scale(c))
+    }
+    #[inline(always)]
+    fn sigmoid_scaled(self, c: impl Into<Scalar>) -> Self {
+        let c = c.into();
+        let y = self.value.sigmoid_scaled(c);
+        self.chain(y, (y * self.value.sigmoid_scaled(-c)).scale(c))
+    }
+    #[inline(always)]
+    fn softplus_scaled(self, c: impl Into<Scalar>) -> Self {
+        let c = c.into();
+        self.chain(self.value.softplus_scaled(c), self.value.sigmoid_scaled(c).scale(c))
+    }
+    #[inline(always)]
+    fn sin_scaled(self, c: impl Into<Scalar>) -> Self {
+        let c = c.into();
+        self.chain(self.value.sin_scaled(c), self.value.cos_scaled(c).scale(c))
+    }
+    #[inline(always)]
+    fn cos_scaled(self, c: impl Into<Scalar>) -> Self {
+        let c = c.into();
+        self.chain(self.value.cos_scaled(c), self.value.sin_scaled(c).scale(-c))
+    }
+    #[inline(always)]
+    fn swish(self, c: impl Into<Scalar>) -> Self {
+        let c = c.into();
+        self.chain(self.value.swish(c), self.value.swish_derivative(c))
+    }
+    #[inline(always)]
+    fn gelu_erf(self) -> Self {
+        self.chain(self.value.gelu_erf(), self.value.gelu_erf_derivative())
+    }
+    #[inline(always)]
+    fn mish(self) -> Self {
+        self.chain(self.value.mish(), self.value.mish_derivative())
     }
     #[inline(always)]
     fn silu(self) -> Self {

@@ -7,9 +7,9 @@ use test_kernels::TestKernels;
 use test_kernels::activations::{Learned, Snake};
 use warpsmith::ops::Ops;
 use warpsmith::{Element, Error, Has, Kernels, Runtime, bf16, f16};
-use warpsmith_gpu::activations::{GeluTanh, Identity, LeakyRelu, Relu, Sigmoid, Silu, Tanh};
+use warpsmith_gpu::activations::{Any, GeluTanh, Relu, Silu, Tanh};
 use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
-use warpsmith_gpu::{Activation, Then};
+use warpsmith_gpu::{Activation, Then, with_activation};
 use warpsmith_tests::{TEST_KERNELS, Test, TestResult, numbers, on_each_device, random};
 
 fn main() -> ExitCode {
@@ -107,14 +107,13 @@ macro_rules! instances {
     ($($element:ident)*) => {$(
         impl Instances<$element> for Kernels {
             fn check_all(runtime: &Runtime, ops: &Ops, n: usize) -> TestResult {
-                check::<_, _, $element>(runtime, ops, Identity, n)?;
-                check::<_, _, $element>(runtime, ops, Relu, n)?;
-                check::<_, _, $element>(runtime, ops, LeakyRelu { alpha: 0.1 }, n)?;
-                check::<_, _, $element>(runtime, ops, Sigmoid, n)?;
-                check::<_, _, $element>(runtime, ops, Tanh, n)?;
-                check::<_, _, $element>(runtime, ops, GeluTanh, n)?;
-                check::<_, _, $element>(runtime, ops, Silu, n)?;
-                check_in_place::<_, $element>(runtime, ops, Silu, n)
+                for any in Any::all() {
+                    with_activation!(any, |activation| {
+                        check::<_, _, $element>(runtime, ops, activation, n)?;
+                        check_in_place::<_, $element>(runtime, ops, activation, n)?;
+                    });
+                }
+                Ok(())
             }
         }
     )*};
@@ -128,7 +127,7 @@ where
     let x: Vec<T> = numbers(&mut random("in place"), n).into_iter().map(T::from_single).collect();
     let mut y = runtime.buffer_from(&x)?;
     ops.map_in_place(activation, &mut y)?;
-    same("in place", &x, &y.to_vec()?, |i| T::store(activation.forward(x[i].load())))
+    same(&format!("{} {} in place", A::NAME, T::NAME), &x, &y.to_vec()?, |i| T::store(activation.forward(x[i].load())))
 }
 
 fn another_crates_activations(runtime: &Runtime) -> TestResult {

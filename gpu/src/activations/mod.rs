@@ -1,32 +1,52 @@
-//! The catalogue of activations.
+//! The catalogue of activations, by kind.
 //!
-//! Conventions, tested for each: NaN gives NaN, forward and gradient; no finite input gives NaN; infinities give the limit;
-//! the gradient at a kink is 0; `relu(-0.0)` is `+0.0`.
+//! Conventions, tested for each: NaN gives NaN, forward and gradient; no finite input gives NaN; infinities give the limit
+//! (NaN only where there is none: the sine); the gradient at a kink is 0, or the lower side's where the function is not flat
+//! on either side (`leaky_relu`, `prelu`, `elu`); `relu(-0.0)` is `+0.0`. Where the formula of dual numbers would be less
+//! exact, the derivative is given in closed form. Defaults are PyTorch's where it has the function.
 
-use crate::activation;
+mod exponential;
+mod gelu;
+mod periodic;
+mod rectifiers;
+mod shrink;
+mod sigmoidal;
 
-activation! {
-    /// x ↦ x
-    pub struct Identity |x| x;
+#[cfg(not(target_os = "cuda"))]
+mod any;
 
-    /// x ↦ max(x, 0)
-    pub struct Relu |x| x.max(0.0);
+pub use exponential::{Celu, Elu, Exponential, Gaussian, Selu, Softplus, Squareplus};
+pub use gelu::{GeluErf, GeluTanh, QuickGelu};
+pub use periodic::{Sine, Snake};
+pub use rectifiers::{
+    Hardsigmoid, Hardswish, Hardtanh, Identity, LeakyRelu, Prelu, Relu, Relu6, SquaredRelu, Threshold,
+};
+pub use shrink::{Hardshrink, Softshrink, Tanhshrink};
+pub use sigmoidal::{LogSigmoid, Mish, Sigmoid, Silu, Softsign, Swish, Tanh};
 
-    /// x ↦ x for x > 0, alpha·x otherwise; the gradient at 0 is alpha.
-    pub struct LeakyRelu {
-        /// The slope for negative x.
-        alpha: f32 = 0.01,
-    } |x| if x > 0.0 { x } else { x * alpha };
+#[cfg(not(target_os = "cuda"))]
+pub use any::{Any, AnyError, Visitor};
 
-    /// x ↦ 1 / (1 + e⁻ˣ)
-    pub struct Sigmoid |x| x.sigmoid();
+use crate::{Real, Scalar};
 
-    /// x ↦ tanh x
-    pub struct Tanh |x| x.tanh();
+/// Calls a macro with the whole catalogue: each activation and its fields.
+macro_rules! with_catalogue {
+    ($callback:ident) => {
+        $callback! {
+            Identity {} Threshold { threshold, value } Relu {} Relu6 {} LeakyRelu { alpha } Prelu { alpha } SquaredRelu {}
+            Hardtanh { low, high } Hardsigmoid {} Hardswish {}
+            Hardshrink { lambda } Softshrink { lambda } Tanhshrink {}
+            Sigmoid {} LogSigmoid {} Tanh {} Softsign {} Silu {} Mish {} Swish { beta }
+            GeluErf {} GeluTanh {} QuickGelu {}
+            Elu { alpha } Celu { alpha } Selu {} Exponential {} Gaussian {} Softplus { beta, threshold } Squareplus { b }
+            Sine { omega } Snake { a }
+        }
+    };
+}
+pub(crate) use with_catalogue;
 
-    /// x ↦ x·Φ(x) approximated by x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2; Hendrycks and Gimpel, arXiv:1606.08415.
-    pub struct GeluTanh |x| x.gelu_tanh(), derivative |x| x.gelu_tanh_derivative();
-
-    /// x ↦ x·σ(x), known as SiLU or Swish; Elfwing et al., arXiv:1702.03118.
-    pub struct Silu |x| x.silu(), derivative |x| x.silu_derivative();
+/// A constant of the type of `_like`.
+#[inline(always)]
+fn fixed<R: Real>(_like: R, value: impl Into<Scalar>) -> R {
+    R::constant(value)
 }

@@ -177,6 +177,15 @@ pub fn exp_neg_square(x: f32) -> f32 {
     e.value.hi * e.factor
 }
 
+/// d/dx e^(-x^2) = -2x e^(-x^2), at most 1 ulp: the power of two comes last, where e^(-x^2) itself is subnormal.
+#[inline(always)]
+pub fn exp_neg_square_derivative(x: f32) -> f32 {
+    let t = at_most(abs(x), 10.75);
+    let square = two_product(t, t);
+    let e = exp_tail_pair(-square.hi, -square.lo);
+    -copy_sign(e.value.times_f32(2.0 * t).value() * e.factor, x)
+}
+
 /// e^(-(hi + lo)^2) for |lo| <= |hi| 2^-23, at most 1 ulp of the sum's value.
 #[inline(always)]
 pub fn exp_neg_square_hilo(hi: f32, lo: f32) -> f32 {
@@ -200,6 +209,7 @@ mod tests {
         assert_within(1.0, exp2, exact::exp2);
         assert_within(1.0, exp_m1, exact::exp_m1);
         assert_within(1.0, exp_neg_square, exact::exp_neg_square);
+        assert_within(1.0, exp_neg_square_derivative, exact::exp_neg_square_derivative);
     }
 
     #[test]

@@ -60,6 +60,13 @@ pub fn exp_neg_square(x: f64) -> f64 {
     exp_hilo(-square, -fma(x, x, -square))
 }
 
+/// d/dx e^(-x^2) = -2x e^(-x^2).
+#[inline(always)]
+pub fn exp_neg_square_derivative(x: f64) -> f64 {
+    // Infinity times zero.
+    -2.0 * x.clamp(-40.0, 40.0) * exp_neg_square(x)
+}
+
 /// e^(-(hi + lo)^2) for small lo.
 #[inline(always)]
 pub fn exp_neg_square_hilo(hi: f64, lo: f64) -> f64 {
@@ -80,10 +87,30 @@ pub fn sigmoid_hilo(hi: f64, lo: f64) -> f64 {
     (if hi < 0.0 { e } else { 1.0 }) / (1.0 + e)
 }
 
+/// d/dx sigmoid(x) = sigmoid(x) sigmoid(-x).
+#[inline(always)]
+pub fn sigmoid_derivative(x: f64) -> f64 {
+    sigmoid(x) * sigmoid(-x)
+}
+
+/// d/dx tanh(x) = 4 sigmoid(2x) sigmoid(-2x), which keeps relative accuracy where tanh is near ±1.
+#[inline(always)]
+pub fn tanh_derivative(x: f64) -> f64 {
+    4.0 * sigmoid_derivative(2.0 * x)
+}
+
 /// ln(1 + e^x).
 #[inline(always)]
 pub fn softplus(x: f64) -> f64 {
     (if x < 0.0 { 0.0 } else { x }) + ln_1p(exp(-x.abs()))
+}
+
+/// softplus(hi + lo) for small lo.
+#[inline(always)]
+pub fn softplus_hilo(hi: f64, lo: f64) -> f64 {
+    let value = softplus(hi);
+    // At the infinities lo may be NaN.
+    if value > 0.0 && value < f64::INFINITY { fma(sigmoid(hi), lo, value) } else { value }
 }
 
 /// ln(1 / (1 + e^-x)).
@@ -164,6 +191,56 @@ pub fn silu_derivative(x: f64) -> f64 {
     let limited = x.clamp(-800.0, 800.0);
     let gate = sigmoid(x);
     fma(limited * gate, sigmoid(-x), gate)
+}
+
+/// x sigmoid(hi + lo) for small lo.
+#[inline(always)]
+pub fn swish(x: f64, hi: f64, lo: f64) -> f64 {
+    let gate = sigmoid_hilo(hi, lo);
+    // Infinity times zero.
+    if gate == 0.0 { gate.copysign(x) } else { x * gate }
+}
+
+/// The derivative of x sigmoid(x) at hi + lo, for small lo.
+#[inline(always)]
+pub fn silu_derivative_hilo(hi: f64, lo: f64) -> f64 {
+    let limited = hi.clamp(-800.0, 800.0);
+    let gate = sigmoid_hilo(hi, lo);
+    fma(limited * gate, sigmoid_hilo(-hi, -lo), gate)
+}
+
+/// An infinite hi whose lo is a number is an angle that overflowed; it is taken for the largest number, so that it gives
+/// some sine, not NaN.
+#[inline(always)]
+fn angle(hi: f64, lo: f64) -> (f64, f64) {
+    let limited = if lo.is_nan() { hi } else { hi.clamp(-f64::MAX, f64::MAX) };
+    (limited, if limited == hi { lo } else { 0.0 })
+}
+
+/// sin(hi + lo) for small lo; beyond 2^26, where lo is no longer small, of hi.
+#[inline(always)]
+pub fn sin_hilo(hi: f64, lo: f64) -> f64 {
+    let (hi, lo) = angle(hi, lo);
+    let value = sin(hi);
+    if hi.abs() < SMALL_LOW { fma(cos(hi), lo, value) } else { value }
+}
+
+/// cos(hi + lo) for small lo; beyond 2^26, where lo is no longer small, of hi.
+#[inline(always)]
+pub fn cos_hilo(hi: f64, lo: f64) -> f64 {
+    let (hi, lo) = angle(hi, lo);
+    let value = cos(hi);
+    if hi.abs() < SMALL_LOW { fma(-sin(hi), lo, value) } else { value }
+}
+
+/// Here the square of the low part, 2^-54, is below the last place of 1.
+const SMALL_LOW: f64 = 67_108_864.0;
+
+/// x c as high and low part, for the functions that take those.
+#[inline(always)]
+pub fn product(x: f64, c: f64) -> (f64, f64) {
+    let hi = x * c;
+    (hi, fma(x, c, -hi))
 }
 
 /// tanh(ln(1 + e^x)) from E = e^-|x|.

@@ -21,12 +21,21 @@ mod trig;
 #[cfg(not(target_os = "cuda"))]
 pub mod ulp;
 
-pub use exp::{exp, exp_hilo, exp_m1, exp_neg_square, exp_neg_square_hilo, exp2};
+pub use exp::{exp, exp_hilo, exp_m1, exp_neg_square, exp_neg_square_derivative, exp_neg_square_hilo, exp2};
 pub use gelu::{gelu_erf, gelu_erf_derivative, gelu_tanh, gelu_tanh_derivative};
 pub use log::{ln, ln_1p, log2};
 pub use normal::{erf, erfc, normal_cdf, normal_cdf_hilo};
 pub use power::{powi, recip, sqrt};
-pub use sigmoid::{log_sigmoid, sigmoid, sigmoid_hilo, softplus};
-pub use swish::{mish, mish_derivative, silu, silu_derivative};
+pub use sigmoid::{log_sigmoid, sigmoid, sigmoid_derivative, sigmoid_hilo, softplus, softplus_hilo, tanh_derivative};
+pub use swish::{mish, mish_derivative, silu, silu_derivative, silu_derivative_hilo, swish};
 pub use tanh::tanh;
-pub use trig::{MODERATE_ANGLE, cos, cos_moderate, sin, sin_moderate};
+pub use trig::{MODERATE_ANGLE, cos, cos_hilo, cos_moderate, sin, sin_hilo, sin_moderate};
+
+/// x c as high and low part, for the functions that take those.
+#[inline(always)]
+pub fn product(x: f32, c: ::core::primitive::f64) -> (f32, f32) {
+    let high = c as f32;
+    let low = (c - ::core::primitive::f64::from(high)) as f32;
+    let hi = x * high;
+    (hi, machine::fma(x, low, machine::fma(x, high, -hi)))
+}

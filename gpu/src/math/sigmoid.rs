@@ -3,7 +3,7 @@
 
 use super::exp::{Late, exp_tail_pair};
 use super::log::{LN_2, ln_core};
-use super::machine::{abs, at_most, near_reciprocal};
+use super::machine::{abs, at_most, fma, near_reciprocal};
 use super::pair::{Pair, fast_two_sum, pair};
 
 /// Where t e^-t has long become 0.
@@ -28,14 +28,49 @@ pub fn sigmoid(x: f32) -> f32 {
 /// sigmoid(hi + lo) for |lo| <= |hi| 2^-23, at most 1 ulp of the sum's sigmoid.
 #[inline(always)]
 pub fn sigmoid_hilo(hi: f32, lo: f32) -> f32 {
+    let (t, low) = magnitude(hi, lo);
+    mirrored(hi, 1.0, sigmoid_tail_hilo(t, low))
+}
+
+/// |hi + lo| limited to `TAIL_END`, as high and low part.
+#[inline(always)]
+pub(super) fn magnitude(hi: f32, lo: f32) -> (f32, f32) {
     let t = abs(hi);
     let limited = at_most(t, TAIL_END);
-    let toward_zero = if hi < 0.0 { lo } else { -lo };
-    let e = exp_tail_pair(-limited, if limited == t { toward_zero } else { 0.0 });
+    // Beyond the limit lo does not matter; it may be NaN there (infinity - infinity).
+    let away_from_zero = if hi < 0.0 { -lo } else { lo };
+    (limited, if limited == t { away_from_zero } else { 0.0 })
+}
+
+/// sigmoid(-(t + low)) for 0 <= t <= TAIL_END.
+#[inline(always)]
+pub(super) fn sigmoid_tail_hilo(t: f32, low: f32) -> Late<Pair> {
+    let e = exp_tail_pair(-t, -low);
     let sum = fast_two_sum(1.0, e.value.hi);
     let denominator = pair(sum.hi, sum.lo + e.value.lo);
-    let tail = e.value.divided_by(denominator, near_reciprocal(sum.hi));
-    mirrored(hi, 1.0, Late { value: tail, factor: e.factor })
+    Late { value: e.value.divided_by(denominator, near_reciprocal(sum.hi)), factor: e.factor }
+}
+
+/// d/dx sigmoid(x) = sigmoid(x) sigmoid(-x), at most 1.5 ulp.
+#[inline(always)]
+pub fn sigmoid_derivative(x: f32) -> f32 {
+    let (t, _) = magnitude(x, 0.0);
+    bell(sigmoid_tail_hilo(t, 0.0), 1.0)
+}
+
+/// d/dx tanh(x) = 4 sigmoid(2x) sigmoid(-2x), at most 1.5 ulp.
+#[inline(always)]
+pub fn tanh_derivative(x: f32) -> f32 {
+    let (t, _) = magnitude(2.0 * x, 0.0);
+    bell(sigmoid_tail_hilo(t, 0.0), 4.0)
+}
+
+/// scale q (1 - q), the scale a power of two. A late factor other than 1 comes with a q that is invisible beside 1.
+#[inline(always)]
+fn bell(q: Late<Pair>, scale: f32) -> f32 {
+    let Late { value: q, factor } = q;
+    let (hi, lo) = (scale * q.hi, scale * q.lo);
+    fma(lo, fma(-2.0, q.hi, 1.0), fma(-hi, q.hi, hi)) * factor
 }
 
 /// sigmoid(-t) of e^-t, as a pair: hardly less precise than that.
@@ -49,7 +84,14 @@ pub(super) fn sigmoid_tail(e: Late<f32>) -> Late<Pair> {
 /// ln(1 + e^x), at most 1 ulp, also where it is nearly e^x or nearly x.
 #[inline(always)]
 pub fn softplus(x: f32) -> f32 {
-    let e = exp_tail_pair(-at_most(abs(x), TAIL_END), 0.0);
+    softplus_hilo(x, 0.0)
+}
+
+/// softplus(x + lo) for |lo| <= |x| 2^-23, at most 1 ulp of the sum's softplus.
+#[inline(always)]
+pub fn softplus_hilo(x: f32, lo: f32) -> f32 {
+    let (t, low) = magnitude(x, lo);
+    let e = exp_tail_pair(-t, -low);
     // 1 + E = 2^k (1 + f): for k = 0, E itself is f and nothing was rounded.
     let sum = fast_two_sum(1.0, e.value.hi);
     let halve = sum.hi >= 1.375;
@@ -59,7 +101,7 @@ pub fn softplus(x: f32) -> f32 {
     // x + curve, the larger one first.
     let (large, small) = if x > curve.hi { (x, curve.hi) } else { (curve.hi, x) };
     let sum = fast_two_sum(large, small);
-    let above = sum.hi + (sum.lo + curve.lo);
+    let above = sum.hi + (sum.lo + (curve.lo + low));
     let result = if x < 0.0 { curve.value() * e.factor } else { above };
     if x == f32::INFINITY { x } else { result }
 }
@@ -79,6 +121,8 @@ mod tests {
     #[test]
     fn within_one_ulp() {
         assert_within(1.0, sigmoid, exact::sigmoid);
+        assert_within(1.5, sigmoid_derivative, exact::sigmoid_derivative);
+        assert_within(1.5, tanh_derivative, exact::tanh_derivative);
         assert_within(1.0, softplus, exact::softplus);
         assert_within(1.0, log_sigmoid, exact::log_sigmoid);
     }
@@ -91,6 +135,12 @@ mod tests {
             assert!(ulp_error(sigmoid_hilo(x, lo), want) <= 1.0, "{x}");
         }
         assert_eq!((sigmoid_hilo(f32::NEG_INFINITY, f32::NAN), sigmoid_hilo(f32::INFINITY, f32::NAN)), (0.0, 1.0));
+        for x in [-87.3_f32, -20.0, -1.5, 3.0, 12.0] {
+            let lo = x * f32::EPSILON / 3.0;
+            let want = exact::softplus(f64::from(x) + f64::from(lo));
+            assert!(ulp_error(softplus_hilo(x, lo), want) <= 1.0, "{x}");
+        }
+        assert_eq!(softplus_hilo(f32::INFINITY, f32::NAN), f32::INFINITY);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::exp::{Late, exp_tail};
 use super::gelu::{gated, gated_sigmoid_slope, gated_slope, times_t};
 use super::machine::{abs, at_least, at_most, copy_sign, fma, near_reciprocal};
 use super::pair::{Pair, fast_two_sum, pair, two_sum};
-use super::sigmoid::{TAIL_END, sigmoid_tail};
+use super::sigmoid::{TAIL_END, magnitude, sigmoid_tail, sigmoid_tail_hilo};
 
 /// x sigmoid(x).
 #[inline(always)]
@@ -20,6 +20,30 @@ pub fn silu(x: f32) -> f32 {
 pub fn silu_derivative(x: f32) -> f32 {
     let t = at_most(abs(x), TAIL_END);
     gated_slope(x, gated_sigmoid_slope(sigmoid_tail(exp_tail(-t)), t, 0.0))
+}
+
+/// x sigmoid(hi + lo) for |lo| <= |hi| 2^-23, where hi + lo is a multiple of x by 10^-5 or more: with less the tail ends
+/// too early.
+#[inline(always)]
+pub fn swish(x: f32, hi: f32, lo: f32) -> f32 {
+    let (t, low) = magnitude(hi, lo);
+    let tail = sigmoid_tail_hilo(t, low);
+    // Infinity would meet zero.
+    let product = tail.value.times_f32(at_most(at_least(x, -f32::MAX), f32::MAX)).value();
+    let beyond = t == TAIL_END;
+    if hi < 0.0 {
+        if beyond { copy_sign(0.0, x) } else { product * tail.factor }
+    } else {
+        if beyond { x } else { x - product }
+    }
+}
+
+/// The derivative of x sigmoid(x) at hi + lo, for |lo| <= |hi| 2^-23.
+#[inline(always)]
+pub fn silu_derivative_hilo(hi: f32, lo: f32) -> f32 {
+    let (t, low) = magnitude(hi, lo);
+    let q = sigmoid_tail_hilo(t, low);
+    gated_slope(hi, gated_sigmoid_slope(q, t, fma(-low, q.value.hi, low)))
 }
 
 /// tanh(ln(1 + e^x)) = numerator / denominator in terms of E = e^-|x|:
@@ -86,6 +110,18 @@ mod tests {
         assert_within(2.0, mish, exact::mish);
         assert_within_term(2.0, silu_derivative, |x| (exact::silu_derivative(x), exact::sigmoid(x)));
         assert_within_term(2.0, mish_derivative, |x| (exact::mish_derivative(x), exact::tanh(exact::softplus(x))));
+    }
+
+    #[test]
+    fn multiples_of_the_argument() {
+        for beta in [1.702_f32, 0.3, 5.0, -2.0, 1.0] {
+            let wide = f64::from(beta);
+            let product = |x: f32| (x * beta, fma(x, beta, -(x * beta)));
+            let f = |x| swish(x, product(x).0, product(x).1);
+            assert_within(2.0, f, |x| exact::swish(x, x * wide, 0.0));
+            let f = |x| silu_derivative_hilo(product(x).0, product(x).1);
+            assert_within_term(2.0, f, |x| (exact::silu_derivative(x * wide), exact::sigmoid(x * wide)));
+        }
     }
 
     #[test]

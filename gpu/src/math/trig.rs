@@ -100,6 +100,44 @@ pub fn cos_moderate(x: f32) -> f32 {
     sin_quadrant(r, k.wrapping_add(1))
 }
 
+/// x - k pi/2 for finite x, and k modulo 4; NaN for infinity and NaN.
+#[inline(always)]
+fn reduce(x: f32) -> (Pair, i32) {
+    if is_large(x) { reduce_large(x) } else { reduce_moderate(x) }
+}
+
+/// hi + lo - k pi/2 for |lo| <= |hi| 2^-23, and k modulo 4. An infinite hi whose lo is a number is an angle that
+/// overflowed; it is taken for the largest number, so that it gives some sine, not NaN.
+#[inline(always)]
+fn reduce_hilo(hi: f32, lo: f32) -> (Pair, i32) {
+    let limited = hi.clamp(-f32::MAX, f32::MAX);
+    let lo = if limited == hi || lo.is_nan() { lo } else { 0.0 };
+    if is_large(limited) && !lo.is_nan() {
+        let ((first, k), (second, l)) = (reduce_large(limited), reduce(lo));
+        // Their sum can be beyond pi/4 again.
+        let sum = two_sum(first.hi, second.hi);
+        let (r, m) = reduce_moderate(sum.hi);
+        return (two_sum(r.hi, r.lo + (sum.lo + (first.lo + second.lo))), k.wrapping_add(l).wrapping_add(m));
+    }
+    let (r, k) = reduce_moderate(limited);
+    (two_sum(r.hi, r.lo + lo), k)
+}
+
+/// sin(hi + lo) for |lo| <= |hi| 2^-23, at most 1 ulp of the sum's sine.
+#[inline(always)]
+pub fn sin_hilo(hi: f32, lo: f32) -> f32 {
+    let (r, k) = reduce_hilo(hi, lo);
+    // The sign of zero.
+    if hi == 0.0 { hi } else { sin_quadrant(r, k) }
+}
+
+/// cos(hi + lo) for |lo| <= |hi| 2^-23, at most 1 ulp of the sum's cosine.
+#[inline(always)]
+pub fn cos_hilo(hi: f32, lo: f32) -> f32 {
+    let (r, k) = reduce_hilo(hi, lo);
+    sin_quadrant(r, k.wrapping_add(1))
+}
+
 /// Whether the angle needs the integer reduction; infinity and NaN do not, they become NaN by themselves.
 #[inline(always)]
 fn is_large(x: f32) -> bool {
