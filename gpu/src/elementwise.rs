@@ -1,4 +1,4 @@
-//! The engine of element-wise kernels: y[i] = f(x[i], ...), 16 bytes at a time where all views are aligned, element by
+//! The engine of element-wise kernels: `y[i] = f(x[i], ...)`, 16 bytes at a time where all views are aligned, element by
 //! element where they aren't and in the tail. A kernel built on it needs no `unsafe`. The [`Function`]s are shared with the
 //! native CPU backend, which has a loop of its own.
 

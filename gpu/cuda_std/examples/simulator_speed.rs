@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 use cuda_std::reduce::{WarpReductionOp, block_reduce};
 use cuda_std::simulator::{Error, Options, Shape};
 
-/// partials[block] = the sum of 256 elements, by halving in shared memory.
+/// `partials[block]` = the sum of 256 elements, by halving in shared memory.
 #[kernel]
 fn reduce_shared(x: Global<f32>, mut partials: GlobalMut<f32>) {
     let sums = shared_array![f32; 256];

@@ -4,7 +4,7 @@ use cuda_std::{Global, GlobalMut, kernel, thread};
 
 use crate::Element;
 
-/// y[i, j] += bias[i], for a column-major matrix with `bias.len()` rows.
+/// `y[i, j] += bias[i]`, for a column-major matrix with `bias.len()` rows.
 #[kernel(module = "bias")]
 pub fn bias_add<T: Element>(bias: Global<T>, mut y: GlobalMut<T>) {
     let rows = bias.len();

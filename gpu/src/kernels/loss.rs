@@ -4,7 +4,7 @@ use cuda_std::{Global, GlobalMut, kernel, thread};
 
 use crate::{Element, math};
 
-/// Loss and gradient of one sample: returns ln Σₖ exp(z[k]) - z[label] and hands (softmax(z)[k] - [k = label]) to `gradient`
+/// Loss and gradient of one sample: returns `ln Σₖ exp(z[k]) - z[label]` and hands `softmax(z)[k] - (k = label)` to `gradient`
 /// for each class k.
 ///
 /// The largest logit is subtracted first, so that nothing overflows. A label that is no class gives NaN, not garbage.
@@ -35,7 +35,7 @@ pub fn cross_entropy(
     math::ln(sum) + (largest - own)
 }
 
-/// For each sample j (a column of `logits`): loss[j] and gradient[.., j] as [`cross_entropy`] gives them, the gradient times
+/// For each sample j (a column of `logits`): `loss[j]` and `gradient[.., j]` as [`cross_entropy`] gives them, the gradient times
 /// `scale`. One thread a sample: this is the simple version, for few classes.
 #[kernel(module = "loss")]
 pub fn softmax_cross_entropy<T: Element<Compute = f32>>(

@@ -5,19 +5,19 @@ use cuda_std::{Global, GlobalMut, kernel};
 use crate::elementwise::{self, Backward, Forward};
 use crate::{Activation, Element};
 
-/// y[i] = f(x[i])
+/// `y[i] = f(x[i])`
 #[kernel(module = "map")]
 pub fn map_forward<A: Activation, T: Element>(activation: A, x: Global<T>, y: GlobalMut<T>) {
     elementwise::map([x], y, Forward(activation));
 }
 
-/// x[i] = f(x[i])
+/// `x[i] = f(x[i])`
 #[kernel(module = "map")]
 pub fn map_in_place<A: Activation, T: Element>(activation: A, x: GlobalMut<T>) {
     elementwise::map_in_place(x, Forward(activation));
 }
 
-/// dx[i] = dy[i] * f'(x[i])
+/// `dx[i] = dy[i] * f'(x[i])`
 #[kernel(module = "map")]
 pub fn map_backward<A: Activation, T: Element>(activation: A, x: Global<T>, dy: Global<T>, dx: GlobalMut<T>) {
     elementwise::map([x, dy], dx, Backward(activation));

@@ -1,6 +1,6 @@
 //! Matrix multiplication in true f32: C = alpha * op(A) * op(B) + beta * C, all matrices column-major.
 //!
-//! [`matmul_naive`] computes one element a thread and is the oracle; [`matmul_tiled`] goes through shared memory. Both add
+//! [`matmul_naive()`] computes one element a thread and is the oracle; [`matmul_tiled()`] goes through shared memory. Both add
 //! the products in order of k with fused multiply-add, so they give the same bits.
 
 use cuda_std::{DeviceCopy, Global, GlobalMut, kernel, shared_array, thread};
@@ -92,7 +92,7 @@ pub fn matmul_naive<A: Orientation, B: Orientation>(
     }
 }
 
-/// Rows and columns of the part of C that one block of [`matmul_tiled`] computes.
+/// Rows and columns of the part of C that one block of [`matmul_tiled()`] computes.
 pub const TILE: usize = 64;
 /// How much of k is in shared memory at a time.
 const DEPTH: usize = 16;

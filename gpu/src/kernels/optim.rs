@@ -5,13 +5,13 @@ use cuda_std::{Global, GlobalMut, kernel, thread};
 use crate::Element;
 use crate::elementwise::{self, Accumulate, Descend, Function};
 
-/// Gradient descent: w[i] -= rate * g[i].
+/// Gradient descent: `w[i] -= rate * g[i]`.
 #[kernel(module = "optim")]
 pub fn sgd<T: Element>(step: Descend, gradient: Global<T>, parameters: GlobalMut<T>) {
     elementwise::update(parameters, gradient, step);
 }
 
-/// Gradient descent with momentum: v[i] = momentum * v[i] + g[i], then w[i] -= rate * v[i].
+/// Gradient descent with momentum: `v[i] = momentum * v[i] + g[i]`, then `w[i] -= rate * v[i]`.
 #[kernel(module = "optim")]
 pub fn sgd_momentum<T: Element>(
     step: Descend,

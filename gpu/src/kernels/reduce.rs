@@ -17,7 +17,7 @@ pub fn combine_partials(partials: [f32; COLUMN_PARTIALS]) -> f32 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// sum[i] = x[i, 0] + x[i, 1] + ..., the sum of the columns of a column-major matrix with `sum.len()` rows.
+/// `sum[i] = x[i, 0] + x[i, 1] + ...`, the sum of the columns of a column-major matrix with `sum.len()` rows.
 ///
 /// In f32, in the order that [`COLUMN_PARTIALS`] and [`combine_partials`] give. One block for each 32 rows.
 #[kernel(module = "reduce", block = (32, 8))]

@@ -9,7 +9,7 @@ use crate::{Matrix, Result, View};
 
 /// # Bias
 impl Ops<Kernels> {
-    /// y[i, j] += bias[i]
+    /// `y[i, j] += bias[i]`
     ///
     /// # Errors
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), and those of a launch.

@@ -10,7 +10,7 @@ use crate::{Error, Matrix, Result, View, ViewMut};
 
 /// # Losses
 impl Ops<Kernels> {
-    /// For each sample j, a column of `logits`: loss[j] = ln Σₖ exp(z[k, j]) - z[label, j], and gradient[k, j] =
+    /// For each sample j, a column of `logits`: `loss[j] = ln Σₖ exp(z[k, j]) - z[label, j]`, and `gradient[k, j]` =
     /// (softmax(z)[k, j] - [k = label]) * `scale`. With `scale` = 1 / samples the gradient is that of the mean loss.
     ///
     /// A label that is no class gives NaN.

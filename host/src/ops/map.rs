@@ -10,7 +10,7 @@ use crate::{Result, View, ViewMut};
 
 /// # Activations
 impl<L: cuda_std::Library> Ops<L> {
-    /// y[i] = f(x[i]), for views of any offset and one length.
+    /// `y[i] = f(x[i])`, for views of any offset and one length.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), and those of [`Ops::kernel`] and a launch.
@@ -36,7 +36,7 @@ impl<L: cuda_std::Library> Ops<L> {
         self.kernel::<map_forward<A, T>>()?.launch(&self.stream, shape, (activation, x, y))
     }
 
-    /// x[i] = f(x[i])
+    /// `x[i] = f(x[i])`
     ///
     /// # Errors
     /// As [`map_forward`](Self::map_forward).
@@ -55,7 +55,7 @@ impl<L: cuda_std::Library> Ops<L> {
         self.kernel::<map_in_place<A, T>>()?.launch(&self.stream, shape, (activation, x))
     }
 
-    /// dx[i] = dy[i] * f'(x[i]): the gradient with respect to x, given the one with respect to f(x).
+    /// `dx[i] = dy[i] * f'(x[i])`: the gradient with respect to x, given the one with respect to f(x).
     ///
     /// # Errors
     /// As [`map_forward`](Self::map_forward).

@@ -10,7 +10,7 @@ use crate::{Result, View, ViewMut};
 
 /// # Optimizers
 impl Ops<Kernels> {
-    /// Gradient descent: w[i] -= rate * g[i].
+    /// Gradient descent: `w[i] -= rate * g[i]`.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), and those of a launch.
@@ -34,7 +34,7 @@ impl Ops<Kernels> {
         self.kernel::<sgd<T>>()?.launch(&self.stream, shape, (step, gradient, parameters))
     }
 
-    /// Gradient descent with momentum: v[i] = momentum * v[i] + g[i], then w[i] -= rate * v[i].
+    /// Gradient descent with momentum: `v[i] = momentum * v[i] + g[i]`, then `w[i] -= rate * v[i]`.
     ///
     /// # Errors
     /// As [`sgd`](Self::sgd).

@@ -10,7 +10,7 @@ use crate::{Matrix, Result, Shape, ViewMut};
 
 /// # Reductions
 impl Ops<Kernels> {
-    /// sum[i] = x[i, 0] + x[i, 1] + ..., the sum of the columns; with no columns, zero. The same bits on every device.
+    /// `sum[i] = x[i, 0] + x[i, 1] + ...`, the sum of the columns; with no columns, zero. The same bits on every device.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), and those of a launch.

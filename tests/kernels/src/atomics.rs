@@ -5,9 +5,9 @@ use cuda_std::{DeviceCopy, Global, GlobalMut, Scope, kernel, shared::Dynamic, th
 
 /// Scopes, in the order of the results.
 pub const SCOPES: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
-/// How many elements [`arithmetic`] updates in each scope.
+/// How many elements [`arithmetic()`] updates in each scope.
 pub const ARITHMETIC: usize = 5;
-/// How many elements [`bitwise`] updates in each scope.
+/// How many elements [`bitwise()`] updates in each scope.
 pub const BITWISE: usize = 3;
 
 /// Every thread of one block: adds, subtracts, keeps minimum and maximum, and adds by compare-exchange, in global memory
@@ -62,7 +62,7 @@ pub fn bitwise<T: AtomicInteger + DeviceCopy>(input: Global<T>, total: GlobalMut
     }
 }
 
-/// sum[0] = the sum of the input, by the block that finishes last: partial sums, a fence, a counter.
+/// `sum[0]` = the sum of the input, by the block that finishes last: partial sums, a fence, a counter.
 #[kernel(module = "atomics")]
 pub fn last_block_sum(
     input: Global<u32>,

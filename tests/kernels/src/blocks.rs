@@ -4,7 +4,7 @@ use cuda_std::reduce::{BlockReduce, WarpReductionOp, block_reduce, block_scan_ex
 use cuda_std::shared::{Dynamic, Layout};
 use cuda_std::{DeviceCopy, Global, GlobalMut, kernel, thread};
 
-/// How many numbers [`barriers`] writes for each thread.
+/// How many numbers [`barriers()`] writes for each thread.
 pub const BARRIERS: usize = 3;
 
 /// For each thread: how many threads of the block have an odd input, whether all have, whether any has.
@@ -43,12 +43,12 @@ pub fn block_operations<T: BlockReduce + DeviceCopy>(input: Global<T>, mut outpu
     }
 }
 
-/// The dynamic shared memory that [`carved`] takes, in blocks of `threads`.
+/// The dynamic shared memory that [`carved()`] takes, in blocks of `threads`.
 pub const fn carved_bytes(threads: usize) -> usize {
     Layout::new().and::<u8>(threads).and::<f64>(threads).and::<u32>(2 * threads).bytes()
 }
 
-/// output[t] = what the mirrored thread of the block put into three arrays of different types.
+/// `output[t]` = what the mirrored thread of the block put into three arrays of different types.
 #[kernel(module = "blocks")]
 pub fn carved(input: Global<u32>, mut output: GlobalMut<u32>) {
     let (t, threads) = (thread::index_in_block() as usize, thread::threads_per_block() as usize);

@@ -36,7 +36,7 @@ pub struct Nested {
     pub c: Padded,
 }
 
-/// output[0] = value
+/// `output[0]` = value
 #[kernel(module = "echo")]
 pub fn echo_value<T: DeviceCopy>(value: T, mut output: GlobalMut<T>) {
     for i in thread::elements(output.len()) {
@@ -44,7 +44,7 @@ pub fn echo_value<T: DeviceCopy>(value: T, mut output: GlobalMut<T>) {
     }
 }
 
-/// output[0] = value, passed after arguments that leave the offset odd.
+/// `output[0]` = value, passed after arguments that leave the offset odd.
 #[kernel(module = "echo")]
 pub fn echo_after_odd<T: DeviceCopy>(
     first: u8,
@@ -92,7 +92,7 @@ pub fn echo_slice<T: DeviceCopy>(
 #[kernel(module = "echo")]
 pub fn echo_nothing() {}
 
-/// output[i] = the sum of many arguments of many kinds.
+/// `output[i]` = the sum of many arguments of many kinds.
 #[kernel(module = "echo")]
 pub fn echo_many(a: u8, b: f64, c: i16, x: Global<f32>, d: u64, y: Global<f64>, e: bool, mut output: GlobalMut<f64>) {
     for i in thread::elements(output.len()) {

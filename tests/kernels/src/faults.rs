@@ -22,7 +22,7 @@ pub fn out_of_bounds(x: Global<f32>, mut y: GlobalMut<f32>) {
     }
 }
 
-/// output[0] = the dynamic shared memory in bytes; every byte of it is written and read back.
+/// `output[0]` = the dynamic shared memory in bytes; every byte of it is written and read back.
 #[kernel(module = "dynamic_shared", block = 128)]
 pub fn dynamic_shared(mut output: GlobalMut<u32>) {
     let bytes = shared::dynamic_smem_size();

@@ -11,7 +11,7 @@ pub const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// Distances, or lanes, that the shuffles are tried with.
 pub const DISTANCES: u32 = 34;
 
-/// output[t] = all shuffles of input[t]: for each width and each distance idx, up, down, xor, each value and flag.
+/// `output[t]` = all shuffles of `input[t]`: for each width and each distance idx, up, down, xor, each value and flag.
 #[kernel(module = "warps")]
 pub fn shuffles<T: Word + DeviceCopy>(input: Global<T>, mut output: GlobalMut<T>, mut flags: GlobalMut<u32>) {
     let t = thread::index();
@@ -37,10 +37,10 @@ pub fn shuffles<T: Word + DeviceCopy>(input: Global<T>, mut output: GlobalMut<T>
     }
 }
 
-/// How many numbers [`votes`] writes for each thread.
+/// How many numbers [`votes()`] writes for each thread.
 pub const VOTES: usize = 12;
 
-/// Ballot, all, any, match_any, match_all of input[t], for the whole warp and for the odd lanes or the even ones; lane and
+/// Ballot, all, any, match_any, match_all of `input[t]`, for the whole warp and for the odd lanes or the even ones; lane and
 /// active mask.
 #[kernel(module = "warps")]
 pub fn votes(input: Global<u32>, mut output: GlobalMut<u32>) {
@@ -82,7 +82,7 @@ pub const OPERATIONS: [WarpReductionOp; 6] = [
 /// Masks of the first n lanes, n = 1 ..= 32, and the rest of each warp; then the odd and the even lanes.
 pub const MASKS: usize = 33;
 
-/// output[t] = input[t] reduced over the lanes in the same part of the warp, for each of [`MASKS`] and the first `OPS`
+/// `output[t]` = `input[t]` reduced over the lanes in the same part of the warp, for each of [`MASKS`] and the first `OPS`
 /// operations.
 #[kernel(module = "warps")]
 pub fn reductions<T: Reduce + DeviceCopy, const OPS: usize>(input: Global<T>, mut output: GlobalMut<T>) {
@@ -100,7 +100,7 @@ pub fn reductions<T: Reduce + DeviceCopy, const OPS: usize>(input: Global<T>, mu
     }
 }
 
-/// output[t] = the sum of input over this lane and all lower lanes.
+/// `output[t]` = the sum of input over this lane and all lower lanes.
 #[kernel(module = "warps")]
 pub fn scans<T: Reduce + DeviceCopy>(input: Global<T>, mut output: GlobalMut<T>) {
     let t = thread::index();
@@ -109,7 +109,7 @@ pub fn scans<T: Reduce + DeviceCopy>(input: Global<T>, mut output: GlobalMut<T>)
     unsafe { output.write(t, sum) };
 }
 
-/// Passes values from lane to lane through global memory, `sync_warp` between: output[t] = 32 sums of neighbours.
+/// Passes values from lane to lane through global memory, `sync_warp` between: `output[t]` = 32 sums of neighbours.
 #[kernel(module = "warps")]
 pub fn warp_barriers(input: Global<u32>, mut output: GlobalMut<u32>) {
     let t = thread::index();
