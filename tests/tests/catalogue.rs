@@ -201,6 +201,7 @@ fn signed_zeros_and_subnormals() {
 }
 
 /// Reports of values that other libraries get wrong; see the table for the same points with more digits.
+#[expect(clippy::excessive_precision, reason = "as the reports give them")]
 #[test]
 fn reported_failures() {
     let cases: [(&str, &[(f32, f32)]); 10] = [

@@ -7,7 +7,7 @@ use test_kernels::TestKernels;
 use test_kernels::activations::{Learned, Snake};
 use warpsmith::ops::Ops;
 use warpsmith::{Element, Error, Has, Kernels, Runtime, bf16, f16};
-use warpsmith_gpu::activations::{Any, GeluTanh, Relu, Silu, Tanh};
+use warpsmith_gpu::activations::{Any, GeluTanh, Relu, Tanh};
 use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
 use warpsmith_gpu::{Activation, Then, with_activation};
 use warpsmith_tests::{TEST_KERNELS, Test, TestResult, numbers, on_each_device, random};
