@@ -11,7 +11,7 @@ use warpsmith_gpu::elementwise::Function;
 const CHUNK: usize = 1 << 14;
 
 /// Runs a function compiled once for processors with AVX2 and fused multiply-add, and once for all others. Without the
-/// instruction, `mul_add` is a library call: right, but 12 times slower.
+/// instruction, `mul_add` is a library call: right, but slow.
 macro_rules! for_this_processor {
     ($(#[$doc:meta])* fn $name:ident[$($generics:tt)*]($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$doc])*
