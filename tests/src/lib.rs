@@ -25,32 +25,40 @@ pub type Test = (&'static str, fn(&Runtime) -> TestResult);
 
 /// The tests of one file, by where they run.
 #[derive(Clone, Copy, Default)]
-pub struct Tests<'a> {
+pub struct Tests {
     /// On the CPU, in the simulator and on the GPU.
-    pub everywhere: &'a [Test],
+    pub everywhere: &'static [Test],
     /// On the CPU and on the GPU: too much work for the simulator.
-    pub heavy: &'a [Test],
+    pub heavy: &'static [Test],
     /// In the simulator and on the GPU, which launch kernels.
-    pub kernels: &'a [Test],
+    pub kernels: &'static [Test],
     /// On the GPU.
-    pub gpu: &'a [Test],
+    pub gpu: &'static [Test],
 }
 
-/// Runs each test on the CPU, in the simulator and on the GPU.
-pub fn on_each_device(everywhere: &[Test]) -> ExitCode {
-    on_devices(Tests { everywhere, ..Tests::default() })
+impl Tests {
+    /// None.
+    pub const NONE: Self = Self { everywhere: &[], heavy: &[], kernels: &[], gpu: &[] };
 }
 
-/// Runs tests where they belong. Without a GPU those for it are reported as ignored, with the reason.
-pub fn on_devices(tests: Tests<'_>) -> ExitCode {
-    let Tests { everywhere, heavy, kernels, gpu } = tests;
-    let cpu = |&(name, test): &Test| Trial::test(format!("{name}::cpu"), move || run(test, &Runtime::cpu()));
-    let simulator =
-        |&(name, test): &Test| Trial::test(format!("{name}::simulator"), move || run(test, &Runtime::simulator()));
-    let on_cpu = everywhere.iter().chain(heavy).map(cpu);
-    let simulated = everywhere.iter().chain(kernels).map(simulator);
-    let on_gpu = everywhere.iter().chain(heavy).chain(kernels).chain(gpu).map(on_gpu);
-    let trials = on_cpu.chain(simulated).chain(on_gpu);
+/// Runs tests where they belong, each file's under its name. Without a GPU those for it are reported as ignored, with the reason.
+pub fn on_devices(files: &[(&str, Tests)]) -> ExitCode {
+    let trials = files.iter().flat_map(|&(file, Tests { everywhere, heavy, kernels, gpu })| {
+        let named = move |&(name, test): &Test, device: &str| (format!("{file}::{name}::{device}"), test);
+        let cpu = everywhere.iter().chain(heavy).map(move |test| {
+            let (name, test) = named(test, "cpu");
+            Trial::test(name, move || run(test, &Runtime::cpu()))
+        });
+        let simulator = everywhere.iter().chain(kernels).map(move |test| {
+            let (name, test) = named(test, "simulator");
+            Trial::test(name, move || run(test, &Runtime::simulator()))
+        });
+        let cuda = everywhere.iter().chain(heavy).chain(kernels).chain(gpu).map(move |test| {
+            let (name, test) = named(test, "cuda");
+            on_gpu(name, test)
+        });
+        cpu.chain(simulator).chain(cuda)
+    });
     if let Err(error) = &*GPU {
         eprintln!("SKIPPED on the GPU (counted as ignored): {error}");
     }
@@ -62,9 +70,9 @@ pub fn on_devices(tests: Tests<'_>) -> ExitCode {
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-fn on_gpu(&(name, test): &Test) -> Trial {
+fn on_gpu(name: String, test: fn(&Runtime) -> TestResult) -> Trial {
     let required = std::env::var_os(REQUIRE_GPU).is_some();
-    Trial::test(format!("{name}::cuda"), move || match &*GPU {
+    Trial::test(name, move || match &*GPU {
         Ok(runtime) => run(test, runtime),
         Err(error) => Err(Failed::from(format!("no GPU, but {REQUIRE_GPU} is set: {error}"))),
     })

@@ -1,16 +1,11 @@
 //! Kernels written in Rust-CUDA's style, by typed launches.
 
-use std::process::ExitCode;
-
 use test_kernels::TestKernels;
 use test_kernels::rust_cuda::{gemm_naive, vecadd};
 use warpsmith::{Runtime, Shape};
-use warpsmith_tests::{TEST_KERNELS, Test, TestResult, Tests, on_devices, random, same_bits, uniform};
+use warpsmith_tests::{TEST_KERNELS, TestResult, Tests, random, same_bits, uniform};
 
-fn main() -> ExitCode {
-    const TESTS: &[Test] = &[("vecadd", test_vecadd), ("gemm_naive", test_gemm_naive)];
-    on_devices(Tests { kernels: TESTS, ..Tests::default() })
-}
+pub const TESTS: Tests = Tests { kernels: &[("vecadd", test_vecadd), ("gemm_naive", test_gemm_naive)], ..Tests::NONE };
 
 fn test_vecadd(runtime: &Runtime) -> TestResult {
     runtime.register::<TestKernels>(TEST_KERNELS)?;

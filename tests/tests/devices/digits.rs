@@ -1,16 +1,12 @@
 //! The main job: a network learns handwritten digits, on the CPU and on the GPU, and the same one each time.
 
-use std::process::ExitCode;
-
 use warpsmith::activations::Silu;
 use warpsmith::nn::{Network, Sgd};
 use warpsmith::{Runtime, data};
-use warpsmith_tests::{Test, TestResult, Tests, on_devices};
+use warpsmith_tests::{TestResult, Tests};
 
-fn main() -> ExitCode {
-    const TESTS: &[Test] = &[("accuracy", accuracy), ("the_same_each_time", the_same_each_time)];
-    on_devices(Tests { heavy: TESTS, ..Tests::default() })
-}
+pub const TESTS: Tests =
+    Tests { heavy: &[("accuracy", accuracy), ("the_same_each_time", the_same_each_time)], ..Tests::NONE };
 
 fn train(runtime: &Runtime, epochs: usize) -> warpsmith::Result<(Vec<f64>, f64)> {
     let (training, test) = data::digits()?.hold_out(5);

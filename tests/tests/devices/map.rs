@@ -1,8 +1,6 @@
 //! Element-wise kernels on every device: each element, every activation and element type, bit for bit against the scalar
 //! function; odd sizes, views of any offset, empty views, NaN-poisoned outputs.
 
-use std::process::ExitCode;
-
 use test_kernels::TestKernels;
 use test_kernels::activations::{Learned, Snake};
 use warpsmith::ops::Ops;
@@ -10,10 +8,10 @@ use warpsmith::{Element, Error, Has, Kernels, Runtime, bf16, f16};
 use warpsmith_gpu::activations::{Any, GeluTanh, Identity, LeakyRelu, Relu, Sigmoid, Silu, Tanh};
 use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
 use warpsmith_gpu::{Activation, Then, with_activation};
-use warpsmith_tests::{TEST_KERNELS, Test, TestResult, numbers, on_each_device, random};
+use warpsmith_tests::{TEST_KERNELS, TestResult, Tests, numbers, random};
 
-fn main() -> ExitCode {
-    const TESTS: &[Test] = &[
+pub const TESTS: Tests = Tests {
+    everywhere: &[
         ("f32", catalogue::<f32>),
         ("f64", catalogue::<f64>),
         ("f16", catalogue::<f16>),
@@ -23,9 +21,9 @@ fn main() -> ExitCode {
         ("empty_views_launch_nothing", empty_views),
         ("lengths_must_agree", lengths_must_agree),
         ("more_elements_than_threads", more_elements_than_threads),
-    ];
-    on_each_device(TESTS)
-}
+    ],
+    ..Tests::NONE
+};
 
 /// An element as bits, every NaN being the same.
 trait Bits: Element {

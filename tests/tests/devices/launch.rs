@@ -1,20 +1,15 @@
 //! Typed launches on a GPU: limits and faults give typed errors; the runtime's own checks run here as well.
 
-use std::process::ExitCode;
-
 use test_kernels::TestKernels;
 use test_kernels::faults::{dynamic_shared, out_of_bounds, traps};
 use warpsmith::{Error, Runtime, Shape, checks};
-use warpsmith_tests::{TEST_KERNELS, Test, TestResult, Tests, on_devices};
+use warpsmith_tests::{TEST_KERNELS, TestResult, Tests};
 
-fn main() -> ExitCode {
-    if let Ok(name) = std::env::var(FAULT) {
-        return fault(&name).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
-    }
-    const TESTS: &[Test] = &[("dynamic_shared_memory", dynamic_shared_memory), ("faults", faults)];
-    let gpu: Vec<Test> = TESTS.iter().chain(checks::GPU).copied().collect();
-    on_devices(Tests { everywhere: checks::EVERYWHERE, gpu: &gpu, ..Tests::default() })
-}
+pub const TESTS: Tests =
+    Tests { gpu: &[("dynamic_shared_memory", dynamic_shared_memory), ("faults", faults)], ..Tests::NONE };
+
+/// What the runtime checks of itself.
+pub const RUNTIME: Tests = Tests { everywhere: checks::EVERYWHERE, gpu: checks::GPU, ..Tests::NONE };
 
 fn dynamic_shared_memory(runtime: &Runtime) -> TestResult {
     runtime.register::<TestKernels>(TEST_KERNELS)?;
@@ -45,10 +40,10 @@ fn faults(_: &Runtime) -> TestResult {
     Ok(())
 }
 
-const FAULT: &str = "WARPSMITH_TEST_FAULT";
+pub const FAULT: &str = "WARPSMITH_TEST_FAULT";
 
 /// Runs a kernel that does wrong and expects the driver's error.
-fn fault(name: &str) -> TestResult {
+pub fn fault(name: &str) -> TestResult {
     let runtime = Runtime::cuda(0)?;
     runtime.register::<TestKernels>(TEST_KERNELS)?;
     let (stream, shape) = (runtime.default_stream(), Shape::new([2, 1, 1], [64, 1, 1]));

@@ -9,7 +9,7 @@ use warpsmith_gpu::activations::*;
 use warpsmith_gpu::math::ulp::{stratified, ulp_error_of_term};
 use warpsmith_gpu::{Activation, Element, Trainable, automatic_derivative, bf16, f16, with_activation};
 
-const REFERENCE: &str = include_str!("../data/reference.csv");
+const REFERENCE: &str = include_str!("../../data/reference.csv");
 
 /// Other states than the defaults.
 const STATES: [&str; 14] = [

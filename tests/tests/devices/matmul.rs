@@ -1,22 +1,20 @@
 //! Matrix products on every device: all transposes, odd shapes, alpha and beta, empty extents, against f64; where kernels run also bit
 //! for bit against sums in the promised order.
 
-use std::process::ExitCode;
-
 use rand::RngExt;
 use warpsmith::ops::Ops;
 use warpsmith::{Error, Matrix, Runtime};
-use warpsmith_tests::{Test, TestResult, on_each_device, random, same_bits, uniform};
+use warpsmith_tests::{TestResult, Tests, random, same_bits, uniform};
 
-fn main() -> ExitCode {
-    const TESTS: &[Test] = &[
+pub const TESTS: Tests = Tests {
+    everywhere: &[
         ("all_transposes", all_transposes),
         ("empty_extents", empty_extents),
         ("shapes_must_agree", shapes_must_agree),
         ("more_tiles_than_blocks_along_y", many_columns),
-    ];
-    on_each_device(TESTS)
-}
+    ],
+    ..Tests::NONE
+};
 
 /// The factors of one product.
 struct Product {

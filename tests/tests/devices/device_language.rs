@@ -1,7 +1,5 @@
 //! The device's language: the same kernels in the simulator and on a GPU, against plain loops.
 
-use std::process::ExitCode;
-
 use cuda_std::reduce::{Reduce, WarpReductionOp};
 use cuda_std::warp::Word;
 use rand::RngExt;
@@ -12,10 +10,10 @@ use test_kernels::warps::{
     DISTANCES, MASKS, OPERATIONS, VOTES, WIDTHS, reductions, scans, shuffles, votes, warp_barriers,
 };
 use warpsmith::{Has, Runtime, Shape};
-use warpsmith_tests::{TEST_KERNELS, Test, TestResult, Tests, on_devices, random};
+use warpsmith_tests::{TEST_KERNELS, TestResult, Tests, random};
 
-fn main() -> ExitCode {
-    const TESTS: &[Test] = &[
+pub const TESTS: Tests = Tests {
+    kernels: &[
         ("shuffles", all_shuffles),
         ("votes", all_votes),
         ("warp_reductions", warp_reductions),
@@ -27,9 +25,9 @@ fn main() -> ExitCode {
         ("atomic_arithmetic", atomic_arithmetic),
         ("atomic_bits", atomic_bits),
         ("last_block", last_block),
-    ];
-    on_devices(Tests { kernels: TESTS, ..Tests::default() })
-}
+    ],
+    ..Tests::NONE
+};
 
 /// Runs a kernel; host data in, host data out.
 macro_rules! run {

@@ -1,17 +1,15 @@
 //! What training needs besides products and activations, on every device, bit for bit against the CPU where the order is fixed.
 
-use std::process::ExitCode;
-
 use rand::RngExt;
 use warpsmith::activations::Silu;
 use warpsmith::nn::{Layer, Linear};
 use warpsmith::ops::Ops;
 use warpsmith::{Activation, Matrix, Runtime};
 use warpsmith_gpu::kernels::combine_partials;
-use warpsmith_tests::{Test, TestResult, on_each_device, random, same_bits, uniform};
+use warpsmith_tests::{TestResult, Tests, random, same_bits, uniform};
 
-fn main() -> ExitCode {
-    const TESTS: &[Test] = &[
+pub const TESTS: Tests = Tests {
+    everywhere: &[
         ("bias", bias),
         ("column_sum", column_sum),
         ("column_sum_repeats", column_sum_repeats),
@@ -19,9 +17,9 @@ fn main() -> ExitCode {
         ("optimizers", optimizers),
         ("gradients_against_differences", gradients_against_differences),
         ("steps_allocate_nothing", steps_allocate_nothing),
-    ];
-    on_each_device(TESTS)
-}
+    ],
+    ..Tests::NONE
+};
 
 const SHAPES: [(usize, usize); 6] = [(1, 1), (7, 13), (64, 64), (33, 1000), (1000, 3), (5, 0)];
 

@@ -1,25 +1,24 @@
 //! Host and device agree on how parameters are passed: kernels that echo every kind of argument.
 
 use std::fmt::Debug;
-use std::process::ExitCode;
 
 use test_kernels::TestKernels;
 use test_kernels::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
 use warpsmith::{DeviceCopy, Has, Runtime, Shape, bf16, f16};
-use warpsmith_tests::{TEST_KERNELS, Test, TestResult, Tests, on_devices};
+use warpsmith_tests::{TEST_KERNELS, TestResult, Tests};
 
-fn main() -> ExitCode {
-    const TESTS: &[Test] = &[
+pub const TESTS: Tests = Tests {
+    kernels: &[
         ("values", values),
         ("after_odd_arguments", after_odd),
         ("arrays", arrays),
         ("slices", slices),
         ("many", many),
-    ];
-    on_devices(Tests { kernels: TESTS, ..Tests::default() })
-}
+    ],
+    ..Tests::NONE
+};
 
 const SHAPE: Shape = Shape::new([1, 1, 1], [32, 1, 1]);
 const ALIGNED: Aligned = Aligned { a: [1.5, -2.5, 3.25] };

@@ -1,0 +1,6 @@
+//! Every test that needs no device: the catalogue's accuracy, the contract of activations, and the simulator itself.
+
+mod catalogue;
+mod contract;
+mod simulated;
+mod simulator_checks;
