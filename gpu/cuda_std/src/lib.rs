@@ -29,12 +29,14 @@
 pub mod atomic;
 pub mod global;
 pub mod kernel;
+pub mod matrix;
 pub mod reduce;
 pub mod shared;
 #[cfg(not(target_os = "cuda"))]
 pub mod simulator;
 pub mod thread;
 pub mod warp;
+pub mod wgmma;
 
 pub use atomic::Scope;
 pub use cuda_std_macros::{DeviceCopy, kernel};

@@ -65,6 +65,24 @@ pub fn activemask() -> u32 {
     context().converged(Location::caller())
 }
 
+/// Lane 0's value, in all lanes of a full warp: the compiler then knows that it is equal in all of them and can keep it, and what is
+/// computed from it, in uniform registers.
+#[inline(always)]
+#[cfg_attr(not(target_os = "cuda"), track_caller)]
+pub fn uniform(value: u32) -> u32 {
+    #[cfg(target_os = "cuda")]
+    {
+        let first: u32;
+        // SAFETY: moves a register between lanes.
+        unsafe {
+            asm!("shfl.sync.idx.b32 {}, {}, 0, 0x1f, 0xffffffff;", out(reg32) first, in(reg32) value, options(nomem, nostack, preserves_flags));
+        }
+        first
+    }
+    #[cfg(not(target_os = "cuda"))]
+    warp_shuffle_idx(FULL, value, 0, 32).0
+}
+
 /// Waits for the lanes of `mask`; what they wrote before is then visible to all of them.
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]

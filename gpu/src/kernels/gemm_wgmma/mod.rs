@@ -1,0 +1,239 @@
+//! Matrix products by Hopper's tensor cores (`wgmma`, sm_90a) for 16-bit numbers: result = epilogue(left · right), the result column-major.
+//!
+//! A persistent kernel: as many blocks as there are multiprocessors, each of which takes tile after tile. One thread of a block (the
+//! producer) lets TMA copy the factors into a ring of stages; two warpgroups (the consumers) multiply them, 128 rows of the tile each,
+//! in two halves of 64 rows. The halves take turns at a tile's edges, so that the tensor cores have work while sums are finished:
+//!
+//! | | half 0 | half 1 |
+//! | --- | --- | --- |
+//! | begin | first steps along k | finish and store the previous tile |
+//! | | | first steps along k |
+//! | together | one step after the other | the same |
+//! | end | last step | last step |
+//! | | finish and store | |
+//!
+//! Both factors are zero-filled and the result clipped by TMA, so any size works whose leading dimensions are multiples of 16 bytes; the
+//! launcher sends others to a simpler kernel, [`gemm_simt`](super::gemm_simt), which is this one's oracle.
+
+mod finish;
+mod raster;
+mod tile;
+
+use cuda_std::mbarrier::{self, Barrier};
+use cuda_std::shared::{Address, Dynamic};
+use cuda_std::tensor_map::{TensorMap, TensorMapMut};
+use cuda_std::wgmma::{self, Accumulator, Descriptor};
+use cuda_std::{Global, GlobalMut, kernel, thread, tma, warp};
+
+use crate::epilogue::Epilogue;
+use crate::{Element, bf16, f16};
+use finish::Finish;
+pub use raster::WgmmaShape;
+use tile::{CONSUMER_ROWS, HALF, ROW};
+pub use tile::{DEPTH, ROWS, THREADS, Tile, Tile128, Tile192, Tile200};
+
+/// 16-bit numbers that tensor cores multiply.
+pub trait TensorCore: Element<Compute = f32> {
+    /// The name of the format in instructions.
+    type Format: wgmma::Format;
+    /// Two numbers, each rounded to nearest, ties to even; `low` in the lower half.
+    fn pack(low: f32, high: f32) -> u32;
+    /// The two numbers, the lower half first.
+    fn unpack(pair: u32) -> [f32; 2];
+}
+
+macro_rules! tensor_core {
+    ($($number:ident: $format:ident, $convert:literal;)*) => {$(
+        impl TensorCore for $number {
+            type Format = wgmma::$format;
+
+            #[inline(always)]
+            fn pack(low: f32, high: f32) -> u32 {
+                #[cfg(target_os = "cuda")]
+                {
+                    let pair: u32;
+                    // SAFETY: a conversion between registers.
+                    unsafe {
+                        core::arch::asm!(concat!($convert, " {}, {}, {};"), out(reg32) pair, in(reg32) high, in(reg32) low,
+                            options(pure, nomem, nostack, preserves_flags));
+                    }
+                    pair
+                }
+                #[cfg(not(target_os = "cuda"))]
+                {
+                    u32::from(Self::from_f32(low).to_bits()) | u32::from(Self::from_f32(high).to_bits()) << 16
+                }
+            }
+
+            #[inline(always)]
+            fn unpack(pair: u32) -> [f32; 2] {
+                [Self::from_bits(pair as u16).to_f32(), Self::from_bits((pair >> 16) as u16).to_f32()]
+            }
+        }
+    )*};
+}
+
+tensor_core! {
+    f16: F16, "cvt.rn.f16x2.f32";
+    bf16: Bf16, "cvt.rn.bf16x2.f32";
+}
+
+/// How a factor lies in global memory, and how TMA brings it into a stage.
+pub trait Layout: 'static {
+    /// How it then lies in shared memory.
+    type Orientation: wgmma::Orientation;
+
+    /// Bytes of a stage for `lines` rows of the left or columns of the right factor, and [`DEPTH`] numbers of each.
+    fn bytes(lines: u32) -> u32;
+
+    /// Where the products' instructions find the lines from a multiple of 64 on.
+    fn descriptor(stage: Address) -> Descriptor<Self::Orientation>;
+
+    /// Starts the copies of lines `line..line + lines` and elements `k..k + DEPTH` of each.
+    ///
+    /// # Safety
+    /// The stage must be unused, and the barrier expect the stage's bytes.
+    unsafe fn load<T: TensorCore>(map: &TensorMap<T, 3>, lines: u32, at: [i32; 3], stage: Address, full: Barrier);
+}
+
+/// The elements along k are contiguous: a left factor that is stored transposed, a right factor that is stored as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct KContiguous;
+
+/// The elements along a row of the result (left factor) or a column (right factor) are contiguous: a left factor that is stored as it is, a
+/// right factor that is stored transposed.
+#[derive(Clone, Copy, Debug)]
+pub struct LinesContiguous;
+
+impl Layout for KContiguous {
+    type Orientation = wgmma::AlongK;
+
+    #[inline(always)]
+    fn bytes(lines: u32) -> u32 {
+        lines * ROW
+    }
+
+    #[inline(always)]
+    fn descriptor(stage: Address) -> Descriptor<wgmma::AlongK> {
+        Descriptor::along_k(stage)
+    }
+
+    #[inline(always)]
+    unsafe fn load<T: TensorCore>(map: &TensorMap<T, 3>, _: u32, [line, k, matrix]: [i32; 3], stage: Address, full: Barrier) {
+        // SAFETY: the caller's promise.
+        unsafe { tma::load_3d(stage, map, [k, line, matrix], full) }
+    }
+}
+
+impl Layout for LinesContiguous {
+    type Orientation = wgmma::AcrossK;
+
+    #[inline(always)]
+    fn bytes(lines: u32) -> u32 {
+        lines.div_ceil(HALF) * HALF * ROW
+    }
+
+    #[inline(always)]
+    fn descriptor(stage: Address) -> Descriptor<wgmma::AcrossK> {
+        Descriptor::across_k(stage, HALF * ROW)
+    }
+
+    #[inline(always)]
+    unsafe fn load<T: TensorCore>(map: &TensorMap<T, 3>, lines: u32, [line, k, matrix]: [i32; 3], stage: Address, full: Barrier) {
+        let mut done = 0;
+        while done < lines {
+            // SAFETY: the caller's promise; each copy fills its own part of the stage.
+            unsafe { tma::load_3d(stage.offset(done * ROW), map, [line + done as i32, k, matrix], full) };
+            done += HALF;
+        }
+    }
+}
+
+/// A place in the ring of stages, and the parity of the phase that its barriers are in.
+#[derive(Clone, Copy)]
+struct Place {
+    stage: u32,
+    parity: u32,
+}
+
+impl Place {
+    #[inline(always)]
+    fn next(self, stages: u32) -> Self {
+        let Self { stage, parity } = self;
+        if stage + 1 == stages { Self { stage: 0, parity: parity ^ 1 } } else { Self { stage: stage + 1, parity } }
+    }
+}
+
+/// Bytes of one stage.
+const fn stage_bytes(left: u32, right: u32) -> u32 {
+    left + right
+}
+
+/// Bytes of dynamic shared memory that a block needs.
+pub fn shared_bytes<S: Tile, L: Layout, R: Layout>() -> u32 {
+    let stage = stage_bytes(L::bytes(ROWS), R::bytes(S::COLUMNS));
+    S::STAGES * stage + 2 * S::BUFFERS * finish::buffer_bytes::<S>() + 2 * S::STAGES * Barrier::BYTES
+}
+
+/// What a block has in shared memory.
+#[derive(Clone, Copy)]
+struct Block {
+    stages: Address,
+    full: Barrier,
+    empty: Barrier,
+    buffers: Address,
+}
+
+/// A product of 16-bit matrices, for one block on each multiprocessor: `grid = min(multiprocessors, tiles)`, [`THREADS`] threads,
+/// [`shared_bytes`] of dynamic shared memory.
+///
+/// `left` has boxes of 64 along k x [`ROWS`] ([`KContiguous`]) or 64 x 64 ([`LinesContiguous`]), `right` of 64 x
+/// [`COLUMNS`](Tile::COLUMNS) or 64 x 64, both with 128-byte swizzle; `result` and `aux` have boxes of 64 rows x 8
+/// [`CHUNK`](Tile::CHUNK) columns with 128-byte swizzle. The third dimension of each is the batch.
+///
+/// # Safety
+/// The maps must describe the matrices of `shape` with these boxes; `bias` must have an element for each row or column of the result, if
+/// the epilogue uses it, and `sums` one for each row and column of tiles.
+#[kernel(module = "gemm_wgmma", arch = "sm_90a", block = 384, min_blocks = 1)]
+pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
+    shape: WgmmaShape,
+    epilogue: E,
+    left: TensorMap<T, 3>,
+    right: TensorMap<T, 3>,
+    result: TensorMapMut<T, 3>,
+    bias: Global<T>,
+) {
+    let thread = thread::thread_idx_x();
+    let stage = stage_bytes(L::bytes(ROWS), R::bytes(S::COLUMNS));
+    // SAFETY: the launcher asks for `shared_bytes`; each part is used for one thing.
+    let block = unsafe {
+        let stages = Dynamic::new().take_aligned::<u8>(shared_bytes::<S, L, R>() as usize, 1024).address();
+        let buffers = stages.offset(S::STAGES * stage);
+        let full = Barrier::at(buffers.offset(2 * S::BUFFERS * finish::buffer_bytes::<S>()));
+        Block { stages, full, empty: full.add(S::STAGES), buffers }
+    };
+    if thread == 0 {
+        tma::prefetch(&left);
+        tma::prefetch(&right);
+        for i in 0..S::STAGES {
+            // SAFETY: within the ring.
+            unsafe {
+                block.full.add(i).init(1);
+                block.empty.add(i).init(2);
+            }
+        }
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if thread < 128 {
+        // SAFETY: all threads of the first warpgroup are here.
+        unsafe { wgmma::decrease_registers_of::<S>() };
+        if thread == 0 {
+            // SAFETY: the maps describe the factors, by the caller.
+            unsafe { produce::<T, S, L, R>(&shape, &left, &right, block) };
+        }
+    } else {
+        // SAFETY: all threads of the other warpgroups are here; the maps describe the matrices, by the caller.
+        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, &result, bias, block) };
+    }
+}

@@ -1,0 +1,66 @@
+//! How a block's part of the result is cut: sizes, stages, and how many registers each role gets.
+//!
+//! Of the sizes tried on an H200, these were the best somewhere; the launcher chooses (see the host's `choice`). What limits a large
+//! product there is power, so bytes moved into shared memory per operation count: a larger tile moves fewer.
+
+use cuda_std::wgmma::{Accumulator, Fragment};
+
+/// Numbers of 16 bits along k that one stage holds: 128 bytes, the span of the swizzle.
+pub const DEPTH: u32 = 64;
+/// Bytes of one row of a stage, and of a group of eight.
+pub(super) const ROW: u32 = 2 * DEPTH;
+/// Rows of the result for each accumulator: the rows of one `wgmma`.
+pub(super) const HALF: u32 = 64;
+/// Rows of the result that a consumer warpgroup computes, in two halves.
+pub(super) const CONSUMER_ROWS: u32 = 2 * HALF;
+/// Rows of the result that a block computes: those of two consumers.
+pub const ROWS: u32 = 2 * CONSUMER_ROWS;
+/// Threads of a block: a producer warpgroup and two consumers.
+pub const THREADS: u32 = 384;
+
+/// A block tile of [`ROWS`] x [`COLUMNS`](Self::COLUMNS) of the result.
+pub trait Tile: Copy + 'static {
+    /// The sums of 64 rows.
+    type Sums: Accumulator;
+    /// Columns of the result.
+    const COLUMNS: u32 = Self::Sums::COLUMNS as u32;
+    /// Stages of both factors in shared memory.
+    const STAGES: u32;
+    /// Steps along k, after the first, that one half takes ahead of the other, so that the tensor cores have work while the other half's
+    /// sums are finished and stored.
+    const AHEAD: u32;
+    /// Groups of eight columns that are stored together: they divide the tile.
+    const CHUNK: u32;
+    /// Chunks of each consumer that wait in shared memory for their store.
+    const BUFFERS: u32;
+    /// Registers of a thread that only starts copies.
+    const PRODUCER_REGISTERS: u32;
+    /// Registers of a thread that computes.
+    const CONSUMER_REGISTERS: u32;
+}
+
+macro_rules! tiles {
+    ($($(#[$doc:meta])* $name:ident: $columns:literal, $stages:literal stages, $ahead:literal ahead, $chunk:literal x $buffers:literal, $registers:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+        impl Tile for $name {
+            type Sums = Fragment<{ $columns / 2 }>;
+            const STAGES: u32 = $stages;
+            const AHEAD: u32 = $ahead;
+            const CHUNK: u32 = $chunk;
+            const BUFFERS: u32 = $buffers;
+            const PRODUCER_REGISTERS: u32 = $registers.0;
+            const CONSUMER_REGISTERS: u32 = $registers.1;
+        }
+    )*};
+}
+
+tiles! {
+    /// 256 x 128: for a result that makes few tiles.
+    Tile128: 128, 4 stages, 2 ahead, 8 x 2, (40, 232);
+    /// 256 x 192.
+    Tile192: 192, 3 stages, 1 ahead, 8 x 3, (24, 240);
+    /// 256 x 200: for a large result.
+    Tile200: 200, 3 stages, 1 ahead, 5 x 4, (24, 240);
+}
