@@ -29,6 +29,7 @@
 pub mod atomic;
 pub mod global;
 pub mod kernel;
+pub mod mbarrier;
 pub mod reduce;
 pub mod shared;
 #[cfg(not(target_os = "cuda"))]
