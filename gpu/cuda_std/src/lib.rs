@@ -30,6 +30,7 @@ pub mod atomic;
 pub mod global;
 pub mod kernel;
 pub mod matrix;
+pub mod mbarrier;
 pub mod reduce;
 pub mod shared;
 #[cfg(not(target_os = "cuda"))]

@@ -50,8 +50,7 @@ macro_rules! matrix_memory {
             {
                 let rows = context().exchange(stringify!($name), FULL, u64::from(row.get()), Location::caller());
                 [$({
-                    let half = |next| read(&rows, $register, $transposed, next, Location::caller());
-                    half(0) | half(1) << 16
+                    read(&rows, $register, $transposed, 0) | read(&rows, $register, $transposed, 1) << 16
                 }),*]
             }
         }
@@ -78,7 +77,7 @@ macro_rules! matrix_memory {
             {
                 let rows = context().exchange(stringify!($name), FULL, u64::from(row.get()), Location::caller());
                 $(for next in 0..2 {
-                    write(&rows, $register, $transposed, next, matrices[$register] >> (16 * next), Location::caller());
+                    write(&rows, $register, $transposed, next, matrices[$register] >> (16 * next));
                 })*
             }
         }
@@ -97,27 +96,36 @@ matrix_memory! {
 fn address(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32) -> Address {
     let (major, minor) = (lane_id() / 4, lane_id() % 4 * 2 + next);
     let (row, column) = if transposed { (minor, major) } else { (major, minor) };
-    Address::from_raw(rows[matrix * 8 + row as usize] as u32 + column * 2)
+    Address::from_number(rows[matrix * 8 + row as usize] as u32).offset(column * 2)
 }
 
 #[cfg(not(target_os = "cuda"))]
-fn read(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32, place: &'static Location<'static>) -> u32 {
-    u32::from(address(rows, matrix, transposed, next).simulated_read::<u16>(place))
+#[track_caller]
+fn read(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32) -> u32 {
+    // SAFETY: as the caller of the operation promises.
+    u32::from(unsafe { address(rows, matrix, transposed, next).read::<u16>() })
 }
 
 #[cfg(not(target_os = "cuda"))]
-fn write(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32, bits: u32, place: &'static Location<'static>) {
-    address(rows, matrix, transposed, next).simulated_write(bits as u16, place);
+#[track_caller]
+fn write(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32, bits: u32) {
+    // SAFETY: as the caller of the operation promises.
+    unsafe { address(rows, matrix, transposed, next).write(bits as u16) }
 }
 
-/// The number of a format at an address.
+/// The number of a format at an address. It isn't watched: tensor cores read shared memory asynchronously.
 #[cfg(not(target_os = "cuda"))]
-pub(crate) fn decode(kind: Kind, address: Address, place: &'static Location<'static>) -> f32 {
-    match kind.bytes() {
-        1 => value(kind, u32::from(address.simulated_read::<u8>(place))),
-        2 => value(kind, u32::from(address.simulated_read::<u16>(place))),
-        _ => value(kind, address.simulated_read::<u32>(place)),
-    }
+#[track_caller]
+pub(crate) fn decode(kind: Kind, address: Address) -> f32 {
+    // SAFETY: `as_mut_ptr` checks that a number lies there.
+    let bits = unsafe {
+        match kind.bytes() {
+            1 => u32::from(*address.as_mut_ptr::<u8>()),
+            2 => u32::from(*address.as_mut_ptr::<u16>()),
+            _ => *address.as_mut_ptr::<u32>(),
+        }
+    };
+    value(kind, bits)
 }
 
 /// The number with these bits.

@@ -4,6 +4,8 @@
 //! out of the bytes that the launch asks for. On the device both are lowered to native shared-memory accesses by the
 //! linker step; in the simulator they are memory of the block, filled with a pattern that reads as NaN.
 
+mod address;
+
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 #[cfg(not(target_os = "cuda"))]
@@ -14,6 +16,7 @@ use crate::atomic::Watch;
 use crate::atomic::{Atomic, AtomicValue, InShared};
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::{SharedWatch, context, refuse, watch::Kind};
+pub use address::Address;
 
 /// A fixed array in the block's shared memory: `shared_array![f32; 256]`, a [`Shared`]`<f32, 256>`.
 ///
@@ -124,7 +127,7 @@ impl<T: Copy, const N: usize> Shared<T, N> {
     #[cfg(not(target_os = "cuda"))]
     #[doc(hidden)]
     pub fn of_block(key: &'static u8) -> Self {
-        let (start, watch) = context().state().array(core::ptr::from_ref(key) as usize, N, size_of::<[T; N]>());
+        let (start, watch) = context().state().window.array(core::ptr::from_ref(key) as usize, N, size_of::<[T; N]>());
         Self { elements: Elements { start: start.cast(), watch, element: PhantomData } }
     }
 
@@ -160,6 +163,13 @@ macro_rules! accessors {
             #[inline(always)]
             pub fn as_mut_ptr(&self) -> *mut T {
                 self.elements.start
+            }
+
+            /// Where the first element lies in the block's shared memory.
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            pub fn address(&self) -> Address {
+                Address::of(self.elements.start.cast())
             }
 
             /// Reads an element. Traps out of bounds.
@@ -259,6 +269,12 @@ impl Layout {
         Self { bytes: self.start_of::<T>() + len * size_of::<T>() }
     }
 
+    /// And behind it `len` elements at a multiple of `ALIGN` bytes, as [`Dynamic::take_aligned`] takes them.
+    #[inline(always)]
+    pub const fn and_aligned<T, const ALIGN: usize>(self, len: usize) -> Self {
+        Self { bytes: self.start_aligned::<T, ALIGN>() + len * size_of::<T>() }
+    }
+
     /// Bytes so far.
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -266,8 +282,17 @@ impl Layout {
 
     #[inline(always)]
     const fn start_of<T>(self) -> usize {
-        const { assert!(align_of::<T>() <= 1024, "shared memory is aligned to 1024 bytes") };
-        let align = if align_of::<T>() > 16 { align_of::<T>() } else { 16 };
+        self.start_aligned::<T, 16>()
+    }
+
+    /// The next multiple of `ALIGN` and of the type's own alignment.
+    #[inline(always)]
+    const fn start_aligned<T, const ALIGN: usize>(self) -> usize {
+        const {
+            assert!(ALIGN.is_power_of_two(), "an alignment is a power of two");
+            assert!(ALIGN <= 1024 && align_of::<T>() <= 1024, "shared memory is aligned to 1024 bytes");
+        }
+        let align = if align_of::<T>() > ALIGN { align_of::<T>() } else { ALIGN };
         (self.bytes + align - 1) & !(align - 1)
     }
 }
@@ -289,7 +314,15 @@ impl Dynamic {
     #[inline(always)]
     #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub fn take<T: Copy>(&mut self, len: usize) -> SharedSlice<T> {
-        let offset = self.layout.start_of::<T>();
+        self.take_aligned::<T, 16>(len)
+    }
+
+    /// The next `len` elements at a multiple of `ALIGN` bytes, at most 1024: tiles of tensor copies need 128 bytes, with a
+    /// swizzle of 32, 64 or 128 bytes 256, 512 or 1024. Traps if the launch asked for fewer bytes.
+    #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    pub fn take_aligned<T: Copy, const ALIGN: usize>(&mut self, len: usize) -> SharedSlice<T> {
+        let offset = self.layout.start_aligned::<T, ALIGN>();
         let available = dynamic_smem_size() as usize;
         // Divided instead of multiplied: the product may overflow.
         if offset > available || (size_of::<T>() > 0 && len > (available - offset) / size_of::<T>()) {
@@ -305,14 +338,14 @@ impl Dynamic {
                 Location::caller(),
             );
         }
-        self.layout = self.layout.and::<T>(len);
+        self.layout = self.layout.and_aligned::<T, ALIGN>(len);
         // SAFETY: `offset` lies within the dynamic shared memory.
         let start = unsafe { dynamic_shared_mem::<u8>().add(offset) }.cast::<T>();
         SharedSlice {
             elements: Elements {
                 start,
                 #[cfg(not(target_os = "cuda"))]
-                watch: context().state().dynamic_watch(offset, size_of::<T>(), len),
+                watch: context().state().window.dynamic_watch(offset, size_of::<T>(), len),
                 element: PhantomData,
             },
             len,
@@ -338,7 +371,7 @@ pub fn dynamic_shared_mem<T>() -> *mut T {
         (&raw mut __warpsmith_dynamic_shared).cast()
     }
     #[cfg(not(target_os = "cuda"))]
-    context().dynamic_shared.cast()
+    context().state().window.dynamic().cast()
 }
 
 /// Bytes of dynamic shared memory in this launch.

@@ -2,14 +2,16 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use super::clocks::Clocks;
 use super::error::{Error, Place, Whereabouts};
-use super::watch::{GlobalWatch, SharedWatch};
+use super::mbarrier::Mbarrier;
+use super::watch::GlobalWatch;
+use super::window::Window;
 use super::{CURRENT, Random, Shape, coordinates};
 
 /// Lanes of a warp.
@@ -20,7 +22,6 @@ pub(crate) struct Context {
     pub(crate) thread: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shape: Shape,
-    pub(crate) dynamic_shared: *mut u8,
     /// Its number in the block.
     pub(crate) number: u32,
     state: *const State,
@@ -41,6 +42,12 @@ impl Context {
     fn suspend(&self) {
         // SAFETY: the yielder lives as long as the coroutine, which runs now.
         unsafe { &*self.yielder }.suspend(());
+    }
+
+    /// Is suspended until it is released.
+    pub(super) fn wait(&self, wait: Wait) {
+        self.state().waits.borrow_mut()[self.number as usize] = wait;
+        self.suspend();
     }
 
     /// Ends the launch with an error.
@@ -77,6 +84,7 @@ impl Context {
         state.arrived.set(0);
         state.first_at_barrier.set(None);
         state.epoch.set(state.epoch.get() + 1);
+        state.clocks.share_copies();
         state.release((0..state.threads).filter(|&number| number != self.number), |other| other.answer.set(votes));
         votes
     }
@@ -129,25 +137,15 @@ impl Context {
     /// `sync_warp`: an exchange that also orders memory.
     pub(crate) fn sync_warp(&self, mask: u32, place: Place) {
         let state = self.state();
-        let (lane, first) = (self.number as usize % 32, self.number as usize / 32 * 32);
-        if let Some(clock) = state.clocks.borrow_mut().get_mut(self.number as usize) {
-            clock[lane] += 1;
-        }
+        let (lane, first) = (self.number % LANES, self.number / LANES * LANES);
+        state.clocks.tick(self.number);
         // Once all lanes of the mask are here, none has moved on yet: the last one joins their clocks for all of them.
         let waiting = state.meetings.borrow().iter().find_map(|m| {
-            let same = m.warp * LANES == first as u32 && m.mask == mask && m.operation == "sync_warp";
+            let same = m.warp * LANES == first && m.mask == mask && m.operation == "sync_warp";
             same.then_some(m.arrived)
         });
         if waiting.unwrap_or(0) | 1 << lane == mask {
-            let mut clocks = state.clocks.borrow_mut();
-            if !clocks.is_empty() {
-                let mut joined = [0; 32];
-                for other in lanes(mask) {
-                    let clock = clocks[first + other as usize];
-                    (0..32).for_each(|i| joined[i] = joined[i].max(clock[i]));
-                }
-                lanes(mask).for_each(|other| clocks[first + other as usize] = joined);
-            }
+            state.clocks.share(lanes(mask).map(|other| first + other));
         }
         self.exchange("sync_warp", mask, 0, place);
     }
@@ -167,7 +165,7 @@ impl Context {
 }
 
 /// The lanes of a mask, in order.
-pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = u32> + Clone {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
@@ -176,11 +174,12 @@ struct Failure(Error);
 
 /// What a thread waits for.
 #[derive(Clone, Copy)]
-enum Wait {
+pub(super) enum Wait {
     Nothing,
     Barrier { place: Place },
     Lanes { operation: &'static str, mask: u32, place: Place },
     Converge { place: Place },
+    Mbarrier { address: u32, place: Place },
     Ended,
 }
 
@@ -191,8 +190,6 @@ struct Meeting {
     operation: &'static str,
     arrived: u32,
 }
-
-type Array = (Box<[u128]>, Option<Box<SharedWatch>>);
 
 /// What the threads of a block share.
 pub(crate) struct State {
@@ -205,13 +202,13 @@ pub(crate) struct State {
     /// Barriers that the block has passed.
     pub(crate) epoch: Cell<u32>,
     threads: u32,
-    watch_shared: bool,
+    pub(crate) window: Window,
+    pub(super) mbarriers: RefCell<Vec<Mbarrier>>,
+    pub(crate) clocks: Clocks,
     /// Threads that have not begun, the next one last.
     fresh: RefCell<Vec<u32>>,
     running: Cell<u32>,
     ended: Cell<u32>,
-    arrays: RefCell<HashMap<usize, Array>>,
-    dynamic: RefCell<HashMap<[usize; 3], Box<SharedWatch>>>,
     contexts: RefCell<Vec<*const Context>>,
     waits: RefCell<Vec<Wait>>,
     released: RefCell<Vec<u32>>,
@@ -219,8 +216,6 @@ pub(crate) struct State {
     arrived: Cell<u32>,
     votes: Cell<u32>,
     first_at_barrier: Cell<Option<(u32, &'static str, Place)>>,
-    /// For each thread, how many `sync_warp`s of each lane of its warp it has seen. Empty when nothing is watched.
-    clocks: RefCell<Vec<[u32; 32]>>,
 }
 
 impl State {
@@ -229,8 +224,12 @@ impl State {
         unsafe { &*self.contexts.borrow()[number as usize] }
     }
 
+    pub(crate) fn threads(&self) -> u32 {
+        self.threads
+    }
+
     /// Lets threads go on that wait.
-    fn release(&self, numbers: impl Iterator<Item = u32>, prepare: impl Fn(&Context)) {
+    pub(super) fn release(&self, numbers: impl Iterator<Item = u32>, prepare: impl Fn(&Context)) {
         let (contexts, mut waits) = (self.contexts.borrow(), self.waits.borrow_mut());
         let mut released = self.released.borrow_mut();
         for number in numbers {
@@ -240,32 +239,6 @@ impl State {
             released.push(number);
         }
     }
-
-    /// How many `sync_warp`s of thread `of` the thread `seen_by`, of the same warp, has seen.
-    pub(crate) fn clock(&self, seen_by: u32, of: u32) -> u32 {
-        self.clocks.borrow().get(seen_by as usize).map_or(0, |clock| clock[of as usize % 32])
-    }
-
-    /// A static array: the same for each call with the same key, filled with ones, which read as NaN.
-    pub(crate) fn array(&self, key: usize, len: usize, bytes: usize) -> (*mut u8, *const SharedWatch) {
-        let mut arrays = self.arrays.borrow_mut();
-        let watch = || self.watch_shared.then(|| Box::new(SharedWatch::new(len)));
-        let (array, watch) = arrays.entry(key).or_insert_with(|| (poisoned(bytes), watch()));
-        (array.as_mut_ptr().cast(), watch.as_ref().map_or(std::ptr::null(), |watch| &raw const **watch))
-    }
-
-    /// The watch over `len` elements of `size` bytes at an offset in dynamic shared memory.
-    pub(crate) fn dynamic_watch(&self, offset: usize, size: usize, len: usize) -> *const SharedWatch {
-        if !self.watch_shared {
-            return std::ptr::null();
-        }
-        let mut watches = self.dynamic.borrow_mut();
-        &raw const **watches.entry([offset, size, len]).or_insert_with(|| Box::new(SharedWatch::new(len)))
-    }
-}
-
-fn poisoned(bytes: usize) -> Box<[u128]> {
-    vec![u128::MAX; bytes.div_ceil(16)].into()
 }
 
 /// A block to be run.
@@ -301,12 +274,12 @@ impl Block<'_> {
             fenced: Cell::new(false),
             epoch: Cell::new(0),
             threads,
-            watch_shared: self.watch_shared,
+            window: Window::new(self.shape.dynamic_shared_bytes, self.watch_shared),
+            mbarriers: RefCell::default(),
+            clocks: Clocks::new(watch, count),
             fresh: RefCell::new((0..threads).collect()),
             running: Cell::new(0),
             ended: Cell::new(0),
-            arrays: RefCell::default(),
-            dynamic: RefCell::default(),
             contexts: RefCell::new(vec![std::ptr::null(); count]),
             waits: RefCell::new(vec![Wait::Nothing; count]),
             released: RefCell::default(),
@@ -314,10 +287,7 @@ impl Block<'_> {
             arrived: Cell::new(0),
             votes: Cell::new(0),
             first_at_barrier: Cell::new(None),
-            clocks: RefCell::new(if watch { vec![[0; 32]; count] } else { Vec::new() }),
         };
-        let mut dynamic = poisoned(self.shape.dynamic_shared_bytes);
-        let dynamic_shared: *mut u8 = dynamic.as_mut_ptr().cast();
         let mut random = self.seed.map(|seed| Random::new(seed ^ self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         if let Some(random) = &mut random {
             random.shuffle(&mut state.fresh.borrow_mut());
@@ -327,7 +297,7 @@ impl Block<'_> {
         // Declared after what the coroutines use: dropped first.
         let mut suspended: Vec<Option<Thread>> = (0..count).map(|_| None).collect();
         while !state.fresh.borrow().is_empty() {
-            self.resume(&state, self.coroutine(&state, dynamic_shared), &mut suspended)?;
+            self.resume(&state, self.coroutine(&state), &mut suspended)?;
         }
         let mut ready = Vec::new();
         loop {
@@ -355,7 +325,7 @@ impl Block<'_> {
 
     /// A coroutine that runs the kernel for one fresh thread after the other, until one is suspended: that one then has it for
     /// itself. It borrows from the block, which outlives it.
-    fn coroutine(&self, state: *const State, dynamic_shared: *mut u8) -> Thread {
+    fn coroutine(&self, state: *const State) -> Thread {
         let stack = STACKS.with_borrow_mut(Vec::pop).unwrap_or_default();
         // SAFETY: only the lifetime changes. `Block::run` ends or drops every coroutine before it returns.
         let thread: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(self.thread) };
@@ -367,7 +337,6 @@ impl Block<'_> {
                 thread: [0; 3],
                 block,
                 shape,
-                dynamic_shared,
                 number: 0,
                 state,
                 yielder,
@@ -435,10 +404,23 @@ impl Block<'_> {
                 Some(&Wait::Barrier { place }) => {
                     Some(Whereabouts::Waits { operation: "a barrier of the block", place })
                 }
+                Some(&Wait::Mbarrier { place, .. }) => {
+                    Some(Whereabouts::Waits { operation: "an mbarrier's wait", place })
+                }
                 Some(Wait::Converge { .. } | Wait::Nothing) => unreachable!("such threads can go on"),
             };
             let missing = lanes(mask).filter_map(|l| lane(l).map(|whereabouts| (l, whereabouts))).collect();
             return Error::LanesMissing { kernel, block, waiting: thread(number), operation, mask, missing, place };
+        }
+        let at_mbarrier = |(number, wait): (usize, &Wait)| match *wait {
+            Wait::Mbarrier { address, place } => Some((number, address, place)),
+            _ => None,
+        };
+        let mut at_mbarriers = waits.iter().enumerate().filter_map(at_mbarrier);
+        if let Some((number, address, place)) = at_mbarriers.next() {
+            let (waiting, what) = (thread(number), state.lacking(address));
+            let waiting_count = 1 + at_mbarriers.filter(|&(_, other, _)| other == address).count();
+            return Error::WaitsForever { kernel, block, waiting, waiting_count, what, place };
         }
         let first = |wanted: fn(&Wait) -> bool| waits.iter().position(wanted).unwrap_or(0);
         let (waiting, ended) = (first(|w| matches!(w, Wait::Barrier { .. })), first(|w| matches!(w, Wait::Ended)));

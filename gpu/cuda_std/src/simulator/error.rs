@@ -107,6 +107,21 @@ pub enum Error {
         /// Where the thread waits.
         place: Place,
     },
+    /// Threads wait for what no other thread is left to do: an mbarrier's phase that is never completed.
+    WaitsForever {
+        /// The kernel.
+        kernel: &'static str,
+        /// The block.
+        block: [u32; 3],
+        /// The first of the waiting threads.
+        waiting: [u32; 3],
+        /// How many of the block wait for this.
+        waiting_count: usize,
+        /// What they wait for, and what it lacks.
+        what: String,
+        /// Where the first one waits.
+        place: Place,
+    },
     /// Shared memory was read before any thread of the block wrote it.
     UnwrittenShared {
         /// The kernel.
@@ -171,6 +186,10 @@ impl fmt::Display for Error {
                 }
                 write!(f, "; every lane of the mask must take part, with the same mask")
             }
+            Self::WaitsForever { kernel, block, waiting, waiting_count, what, place } => write!(
+                f,
+                "{kernel}: block {block:?}: {waiting_count} threads (first {waiting:?}, at {place}) wait forever: {what}"
+            ),
             Self::UnwrittenShared { kernel, access, index } => write!(
                 f,
                 "{kernel}: element {index} of shared memory is read before any thread of the block wrote it: {access}"

@@ -10,8 +10,11 @@
 //! modelled, and neither is time: only accesses through `Global`, `GlobalMut`, `Shared` and `SharedSlice` are watched.
 
 mod block;
+mod clocks;
 mod error;
+pub(crate) mod mbarrier;
 pub(crate) mod watch;
+mod window;
 
 use std::cell::Cell;
 use std::sync::LazyLock;

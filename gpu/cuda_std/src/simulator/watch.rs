@@ -1,12 +1,15 @@
 //! Who touched which element last: finds races, and reads of shared memory that nobody wrote.
 //!
-//! A barrier orders all accesses of its block, `sync_warp` those of its lanes. Between blocks, accesses are taken as ordered
+//! A barrier orders all accesses of its block, `sync_warp` those of its lanes, an mbarrier or a named barrier those of the
+//! threads that arrive and wait there. An asynchronous copy comes after what its thread knew, and before whoever has waited at
+//! its mbarrier. Between blocks, accesses are taken as ordered
 //! where the first block fenced and then updated something atomically, and the second block made an atomic access later. That
 //! errs on the side of silence. Only accesses through `Shared`, `SharedSlice` and `GlobalMut` are seen; raw pointers are not.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,6 +25,8 @@ pub(crate) enum Kind {
     AtomicRead,
     AtomicStore,
     AtomicUpdate,
+    /// An asynchronous copy that reports to an mbarrier.
+    Copy,
 }
 
 impl Kind {
@@ -30,7 +35,7 @@ impl Kind {
     }
 
     fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::AtomicStore | Self::AtomicUpdate)
+        matches!(self, Self::Write | Self::AtomicStore | Self::AtomicUpdate | Self::Copy)
     }
 
     fn text(self) -> &'static str {
@@ -40,6 +45,7 @@ impl Kind {
             Self::AtomicRead => "reads atomically",
             Self::AtomicStore => "writes atomically",
             Self::AtomicUpdate => "updates atomically",
+            Self::Copy => "copies asynchronously to",
         }
     }
 }
@@ -51,7 +57,9 @@ struct Record {
     kind: Kind,
     /// Barriers that the block had passed.
     epoch: u32,
-    /// `sync_warp`s that the thread had passed.
+    /// Of an asynchronous copy: the column of its mbarrier in the clocks.
+    column: Option<u32>,
+    /// Releases that the thread, or the column, had made.
     clock: u32,
     /// Atomic accesses that the launch had made.
     stamp: u32,
@@ -65,7 +73,8 @@ impl Record {
             block: block.number as u32,
             thread: context.number as u16,
             epoch: block.epoch.get(),
-            clock: block.clock(context.number, context.number),
+            column: None,
+            clock: block.clocks.get(context.number, context.number),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
             kind,
             place,
@@ -77,9 +86,12 @@ impl Record {
         let block = context.state();
         if u64::from(self.block) == block.number {
             let thread = u32::from(self.thread);
+            if let Some(column) = self.column {
+                return block.clocks.get(context.number, column) > self.clock;
+            }
             return thread == context.number
                 || self.epoch < block.epoch.get()
-                || (thread / 32 == context.number / 32 && block.clock(context.number, thread) > self.clock);
+                || block.clocks.get(context.number, thread) > self.clock;
         }
         block.global.is_some_and(|global| {
             global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
@@ -134,18 +146,36 @@ impl Cell {
     }
 }
 
+/// An asynchronous copy to shared memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Copied {
+    /// The column of its mbarrier in the clocks, and the count there.
+    pub(crate) column: u32,
+    pub(crate) clock: u32,
+    /// The number of the thread that began it.
+    pub(crate) thread: u32,
+    /// Whether that is a thread of another block, whose knowledge isn't compared with this block's.
+    pub(crate) remote: bool,
+    pub(crate) place: Place,
+}
+
 /// The watch over one array in shared memory.
-pub(crate) struct SharedWatch(RefCell<Vec<Cell>>);
+pub(crate) struct SharedWatch {
+    cells: RefCell<Vec<Cell>>,
+    /// The array's address, and the size of an element.
+    start: u32,
+    size: usize,
+}
 
 impl SharedWatch {
-    pub(crate) fn new(len: usize) -> Self {
-        Self(RefCell::new(vec![Cell::default(); len]))
+    pub(crate) fn new(start: u32, size: usize, len: usize) -> Self {
+        Self { cells: RefCell::new(vec![Cell::default(); len]), start, size }
     }
 
     pub(crate) fn access(&self, index: usize, kind: Kind, place: Place) {
         let context = context();
         let record = Record::new(context, kind, place);
-        let mut cells = self.0.borrow_mut();
+        let mut cells = self.cells.borrow_mut();
         let cell = &mut cells[index];
         let kernel = context.state().kernel;
         if cell.write.is_none() && !matches!(kind, Kind::Write | Kind::AtomicStore) {
@@ -157,6 +187,51 @@ impl SharedWatch {
             let (first, second) = (first.access(context), record.access(context));
             context.fail(Error::Race { kernel, memory: "shared", index, first, second });
         }
+    }
+
+    /// The elements that lie in a range of addresses, wholly or in part.
+    fn elements(&self, range: &Range<u32>) -> Range<usize> {
+        let offset = |address: u32| address.saturating_sub(self.start) as usize;
+        let len = self.cells.borrow().len();
+        match self.size {
+            0 => 0..0,
+            size => (offset(range.start) / size).min(len)..offset(range.end).div_ceil(size).min(len),
+        }
+    }
+
+    fn record(context: &Context, copied: Copied) -> Record {
+        let Copied { column, clock, thread, place, .. } = copied;
+        Record { column: Some(column), clock, thread: thread as u16, ..Record::new(context, Kind::Copy, place) }
+    }
+
+    /// An asynchronous copy writes these addresses.
+    pub(crate) fn copied(&self, range: Range<u32>, copied: Copied) {
+        if copied.remote {
+            return self.replay(range, copied);
+        }
+        let context = context();
+        let record = Self::record(context, copied);
+        for index in self.elements(&range) {
+            let result = self.cells.borrow_mut()[index].access(context, record);
+            if let Err(first) = result {
+                let (first, second) = (first.access(context), record.access(context));
+                let kernel = context.state().kernel;
+                context.fail(Error::Race { kernel, memory: "shared", index, first, second });
+            }
+        }
+    }
+
+    /// Notes a copy without a look at what was there before.
+    pub(crate) fn replay(&self, range: Range<u32>, copied: Copied) {
+        let record = Self::record(context(), copied);
+        for index in self.elements(&range) {
+            self.cells.borrow_mut()[index] = Cell { write: Some(record), reads: None };
+        }
+    }
+
+    /// The running thread makes an access of this kind to all of these addresses.
+    pub(crate) fn access_range(&self, range: Range<u32>, kind: Kind, place: Place) {
+        self.elements(&range).for_each(|index| self.access(index, kind, place));
     }
 }
 

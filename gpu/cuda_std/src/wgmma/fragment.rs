@@ -65,7 +65,7 @@ macro_rules! product {
                 product!(@list $($number)*), "}}, a, b, keep, 1, 1" $(, ", {", stringify!($across_a), "}, {", stringify!($across_b), "}")?, "; }}"
             ),
             $($class(reg32) $sums[$number],)*
-            a_low = in(reg32) $a.low(), b_low = in(reg32) $b.low(), high = const Descriptor::<AlongK>::HIGH,
+            a_low = in(reg32) $a.low, b_low = in(reg32) $b.low, high = const Descriptor::<AlongK>::HIGH,
             $($across_a = const $across_a::ACROSS_K as u32, $across_b = const $across_b::ACROSS_K as u32,)?
             options(nostack)
         )
@@ -112,6 +112,7 @@ macro_rules! fragment {
                 }
                 #[cfg(not(target_os = "cuda"))]
                 {
+                    // A product of zeros is +0 too.
                     let mut sums = Self::zero();
                     // SAFETY: the caller's promise.
                     unsafe { sums.multiply_add::<F, A, B>(a, b) };
@@ -128,7 +129,7 @@ macro_rules! fragment {
                     by_format!($columns, [$($number)*], "1", inout self.0, a, b);
                 }
                 #[cfg(not(target_os = "cuda"))]
-                super::simulated::multiply_add(&mut self.0, F::KIND, (a.low(), A::ACROSS_K), (b.low(), B::ACROSS_K), core::panic::Location::caller());
+                super::simulated::multiply_add(&mut self.0, F::KIND, a, b);
             }
 
             #[inline(always)]

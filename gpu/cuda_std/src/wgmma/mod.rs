@@ -119,10 +119,15 @@ impl Orientation for AcrossK {
 
 /// Where a factor lies in shared memory: a tile in 128-byte rows with 128-byte swizzle, aligned to 1024 bytes, as TMA writes it.
 ///
-/// Only the low half of the hardware's descriptor varies; the high half is a constant of the instruction.
+/// Only the low half of the hardware's descriptor varies, so only that is kept; the high half is a constant of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor<O> {
+    #[cfg(target_os = "cuda")]
     low: u32,
+    #[cfg(not(target_os = "cuda"))]
+    start: Address,
+    #[cfg(not(target_os = "cuda"))]
+    next_tile: u32,
     orientation: PhantomData<O>,
 }
 
@@ -130,7 +135,8 @@ impl Descriptor<AlongK> {
     /// The factor whose tile begins at this address.
     #[inline(always)]
     pub fn along_k(tile: Address) -> Self {
-        Self::from_low((tile.get() & 0x3_ffff) / 16 | 1 << 16)
+        // The hardware doesn't use the distance here, and wants a 1.
+        Self::new(tile, 16)
     }
 }
 
@@ -139,7 +145,7 @@ impl Descriptor<AcrossK> {
     /// `next_tile` bytes further.
     #[inline(always)]
     pub fn across_k(tile: Address, next_tile: u32) -> Self {
-        Self::from_low((tile.get() & 0x3_ffff) / 16 | (next_tile / 16) << 16)
+        Self::new(tile, next_tile)
     }
 }
 
@@ -149,27 +155,38 @@ impl<O: Orientation> Descriptor<O> {
     const HIGH: u32 = GROUP_BYTES / 16 | 1 << 30;
 
     #[inline(always)]
-    fn from_low(low: u32) -> Self {
-        Self { low, orientation: PhantomData }
+    fn new(start: Address, next_tile: u32) -> Self {
+        Self {
+            #[cfg(target_os = "cuda")]
+            low: (start.get() & 0x3_ffff) / 16 | (next_tile / 16) << 16,
+            #[cfg(not(target_os = "cuda"))]
+            start,
+            #[cfg(not(target_os = "cuda"))]
+            next_tile,
+            orientation: PhantomData,
+        }
     }
 
     /// The same factor `bytes` further on in shared memory, a multiple of 16.
     #[inline(always)]
     pub fn offset(self, bytes: u32) -> Self {
-        Self::from_low(self.low + bytes / 16)
+        Self {
+            #[cfg(target_os = "cuda")]
+            low: self.low + bytes / 16,
+            #[cfg(not(target_os = "cuda"))]
+            start: self.start.offset(bytes),
+            ..self
+        }
     }
 
     /// The same, known to be equal in all lanes of the warp, which spares vector registers. Lane 0's value.
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub fn uniform(self) -> Self {
-        Self::from_low(crate::warp::uniform(self.low))
-    }
-
-    /// The low half.
-    #[inline(always)]
-    pub(crate) fn low(self) -> u32 {
-        self.low
+        Self {
+            #[cfg(target_os = "cuda")]
+            low: crate::warp::uniform(self.low),
+            ..self
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod convergent;
 mod entry;
 mod float;
 mod globals;
+mod shared_address;
 mod space;
 mod tensor_map;
 
@@ -89,6 +90,7 @@ fn unrecognised(rewrite: &'static str, line: &str) -> RewriteError {
 pub fn rewrite(module: &mut Module, float: FloatMode) -> Result<BTreeMap<String, EntryMarker>, RewriteError> {
     attributes::strip_targets(module);
     globals::rewrite(module)?;
+    shared_address::rewrite(module)?;
     let mut markers = BTreeMap::new();
     for item in module.items.iter_mut().filter(|item| item.kind == Kind::Definition) {
         if item.is_entry() {

@@ -82,6 +82,18 @@ fn dynamic_shared_memory_is_external_and_aligned() {
 }
 
 #[test]
+fn shared_addresses_and_pointers_get_bodies() {
+    let text = "declare noundef i32 @__warpsmith_shared_address(ptr noundef) unnamed_addr #0\n\
+                declare noundef ptr @__warpsmith_shared_pointer(i32 noundef) unnamed_addr #0\n";
+    let out = rewritten(text);
+    assert!(out.contains("i32 @__warpsmith_shared_address(ptr %x) convergent alwaysinline {\n"), "{out}");
+    assert!(out.contains("%s = inttoptr i32 %x to ptr addrspace(3)\n"), "{out}");
+    assert!(!out.contains("declare"), "{out}");
+    let changed = "declare fastcc i32 @__warpsmith_shared_address(ptr) #0\n";
+    assert!(error(changed).contains("shared address: this line of LLVM IR can't be rewritten"));
+}
+
+#[test]
 fn launch_bounds_become_attributes() {
     let text = "define ptx_kernel void @k(i8 %0, [8 x i128] %1) unnamed_addr #0 section \".nv:module=m,reqntid=384x1x1,maxnreg=168\" {\n  ret void\n}\n";
     let (out, markers) = run(text, FloatMode::default()).unwrap();
