@@ -29,7 +29,7 @@ use crate::epilogue::Epilogue;
 use crate::{Element, bf16, f16};
 use finish::Finish;
 pub use raster::WgmmaShape;
-use tile::{CONSUMER_ROWS, HALF, ROW};
+use tile::{CONSUMER_REGISTERS, CONSUMER_ROWS, HALF, PRODUCER_REGISTERS, ROW};
 pub use tile::{DEPTH, ROWS, THREADS, Tile, Tile128, Tile192, Tile200};
 
 /// 16-bit numbers that tensor cores multiply.
@@ -227,7 +227,7 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
     thread::sync_threads();
     if thread < 128 {
         // SAFETY: all threads of the first warpgroup are here.
-        unsafe { wgmma::decrease_registers_of::<S>() };
+        unsafe { wgmma::decrease_registers::<PRODUCER_REGISTERS>() };
         if thread == 0 {
             // SAFETY: the maps describe the factors, by the caller.
             unsafe { produce::<T, S, L, R>(&shape, &left, &right, block) };
@@ -235,5 +235,250 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
     } else {
         // SAFETY: all threads of the other warpgroups are here; the maps describe the matrices, by the caller.
         unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, &result, bias, block) };
+    }
+}
+
+/// Keeps the ring of stages full.
+///
+/// # Safety
+/// By one thread. The maps must describe the factors.
+#[inline(always)]
+unsafe fn produce<T: TensorCore, S: Tile, L: Layout, R: Layout>(
+    shape: &WgmmaShape,
+    left: &TensorMap<T, 3>,
+    right: &TensorMap<T, 3>,
+    block: Block,
+) {
+    let (left_bytes, right_bytes) = (L::bytes(ROWS), R::bytes(S::COLUMNS));
+    // The stages are free at first: the phase before the first one counts as complete.
+    let mut place = Place { stage: 0, parity: 1 };
+    let mut backwards = 0;
+    let mut number = thread::block_idx_x();
+    while number < shape.tiles() {
+        let at = shape.tile(number);
+        let (row, column, matrix) = ((at.row * ROWS) as i32, (at.column * S::COLUMNS) as i32, at.matrix as i32);
+        let (mut k, step) = if backwards != 0 { (((shape.steps - 1) * DEPTH) as i32, -(DEPTH as i32)) } else { (0, DEPTH as i32) };
+        backwards ^= shape.snake & 1;
+        for _ in 0..shape.steps {
+            // SAFETY: the stage is free, and within the ring.
+            unsafe {
+                block.empty.add(place.stage).wait(place.parity);
+                let full = block.full.add(place.stage);
+                full.arrive_expect_tx(left_bytes + right_bytes);
+                let stage = block.stages.offset(place.stage * (left_bytes + right_bytes));
+                L::load(left, ROWS, [row, k, matrix], stage, full);
+                R::load(right, S::COLUMNS, [column, k, matrix], stage.offset(left_bytes), full);
+            }
+            k += step;
+            place = place.next(S::STAGES);
+        }
+        number += thread::grid_dim_x();
+    }
+}
+
+/// The factors of one stage, for one consumer.
+struct Factors<L: Layout, R: Layout> {
+    left: Descriptor<L::Orientation>,
+    right: Descriptor<R::Orientation>,
+    /// Bytes of a stage.
+    stage: u32,
+}
+
+impl<L: Layout, R: Layout> Factors<L, R> {
+    /// Adds the product of one stage to the sums of one half (0 or 1): four instructions, each of 16 along k.
+    ///
+    /// # Safety
+    /// As [`Accumulator::multiply_add`].
+    #[inline(always)]
+    unsafe fn add<T: TensorCore, A: Accumulator>(&self, sums: &mut A, half: u32, stage: u32) {
+        let (left, right) = self.of(half, stage);
+        // SAFETY: the caller's promise.
+        unsafe {
+            sums.multiply_add::<T::Format, _, _>(left, right);
+            self.rest::<T, A>(sums, left, right);
+        }
+    }
+
+    /// The same, to begin the sums.
+    ///
+    /// # Safety
+    /// As [`Accumulator::multiply`].
+    #[inline(always)]
+    unsafe fn begin<T: TensorCore, A: Accumulator>(&self, half: u32, stage: u32) -> A {
+        let (left, right) = self.of(half, stage);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sums = A::multiply::<T::Format, _, _>(left, right);
+            self.rest::<T, A>(&mut sums, left, right);
+            sums
+        }
+    }
+
+    /// Adds the product of one stage to the sums of both halves, in turn: they share the right factor.
+    ///
+    /// # Safety
+    /// As [`Accumulator::multiply_add`].
+    #[inline(always)]
+    unsafe fn add_both<T: TensorCore, A: Accumulator>(&self, sums: (&mut A, &mut A), stage: u32) {
+        let ((first, right), (second, _)) = (self.of(0, stage), self.of(1, stage));
+        macro_rules! both {
+            ($($k:literal)*) => {$(
+                sums.0.multiply_add::<T::Format, _, _>(first.offset($k * step::<L>()), right.offset($k * step::<R>()));
+                sums.1.multiply_add::<T::Format, _, _>(second.offset($k * step::<L>()), right.offset($k * step::<R>()));
+            )*};
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            both!(0 1 2 3);
+        }
+    }
+
+    #[inline(always)]
+    fn of(&self, half: u32, stage: u32) -> (Descriptor<L::Orientation>, Descriptor<R::Orientation>) {
+        (self.left.offset(half * HALF * ROW + stage * self.stage), self.right.offset(stage * self.stage))
+    }
+
+    #[inline(always)]
+    unsafe fn rest<T: TensorCore, A: Accumulator>(
+        &self,
+        sums: &mut A,
+        left: Descriptor<L::Orientation>,
+        right: Descriptor<R::Orientation>,
+    ) {
+        macro_rules! rest {
+            ($($k:literal)*) => {$(
+                sums.multiply_add::<T::Format, _, _>(left.offset($k * step::<L>()), right.offset($k * step::<R>()));
+            )*};
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            rest!(1 2 3);
+        }
+    }
+}
+
+/// Bytes between the parts of a factor that two products after each other take.
+const fn step<L: Layout>() -> u32 {
+    <L::Orientation as wgmma::Orientation>::STEP
+}
+
+/// Multiplies the stages and finishes tiles.
+///
+/// # Safety
+/// By the two consumer warpgroups. The map must describe the result, and `bias` fit the shape.
+#[inline(always)]
+unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
+    shape: &WgmmaShape,
+    epilogue: &E,
+    result: &TensorMapMut<T, 3>,
+    bias: Global<T>,
+    block: Block,
+) {
+    // A closure would not be inlined, and the sums would go through memory.
+    macro_rules! ahead {
+        ($step:block) => {
+            const { assert!(S::AHEAD == 1 || S::AHEAD == 2, "one or two steps ahead") };
+            $step
+            if S::AHEAD == 2 {
+                $step
+            }
+        };
+    }
+    // SAFETY (for the whole block): all 128 threads of the warpgroup take the same path, but for those that only the leading thread
+    // does. A stage is read between its full barrier and the arrival at its empty one, and sums are read after the wait that names them.
+    unsafe {
+        wgmma::increase_registers::<CONSUMER_REGISTERS>();
+        let consumer = warp::uniform(thread::thread_idx_x() / 128) - 1;
+        let (left_bytes, right_bytes) = (L::bytes(ROWS), R::bytes(S::COLUMNS));
+        let factors = Factors::<L, R> {
+            left: L::descriptor(block.stages.offset(consumer * CONSUMER_ROWS * ROW)).uniform(),
+            right: R::descriptor(block.stages.offset(left_bytes)).uniform(),
+            stage: left_bytes + right_bytes,
+        };
+        let buffers = block.buffers.offset(consumer * S::BUFFERS * finish::buffer_bytes::<S>());
+        let mut finish = Finish::new(shape, epilogue, result, bias, consumer, buffers);
+        let lead = finish.lead;
+        let release = |stage: u32| {
+            if lead {
+                block.empty.add(stage).arrive();
+            }
+        };
+        let mut place = Place { stage: 0, parity: 0 };
+        let mut second = S::Sums::zero();
+        let mut second_half = Finish::<E, T>::nothing();
+        let mut number = thread::block_idx_x();
+        while number < shape.tiles() {
+            // Half 0 takes the first steps alone.
+            let begin = place;
+            block.full.add(place.stage).wait(place.parity);
+            wgmma::fence();
+            let mut first: S::Sums = factors.begin::<T, _>(0, place.stage);
+            place = place.next(S::STAGES);
+            ahead!({
+                block.full.add(place.stage).wait(place.parity);
+                factors.add::<T, _>(&mut first, 0, place.stage);
+                place = place.next(S::STAGES);
+            });
+            wgmma::commit_group();
+            let at = shape.tile(number);
+            let (row, column) = (at.row * ROWS + consumer * CONSUMER_ROWS, at.column * S::COLUMNS);
+            let halves = [finish.half(row, column, at.matrix), finish.half(row + HALF, column, at.matrix)];
+
+            // Meanwhile half 1 of the previous tile is finished. It is complete; the wait tells ptxas so.
+            second.wait::<1>();
+            finish.store::<S, _>(&second, second_half, || {});
+
+            // Half 1 takes the same steps, which frees their stages.
+            let mut behind = begin;
+            wgmma::fence();
+            second = factors.begin::<T, _>(1, behind.stage);
+            wgmma::commit_group();
+            ahead!({
+                let done = behind.stage;
+                behind = behind.next(S::STAGES);
+                factors.add::<T, _>(&mut second, 1, behind.stage);
+                wgmma::commit_group();
+                wgmma::wait_group::<1>();
+                release(done);
+            });
+
+            // Both halves, step after step.
+            let mut previous = behind.stage;
+            for _ in S::AHEAD + 2..shape.steps {
+                block.full.add(place.stage).wait(place.parity);
+                wgmma::fence();
+                factors.add_both::<T, _>((&mut first, &mut second), place.stage);
+                wgmma::commit_group();
+                wgmma::wait_group::<1>();
+                release(previous);
+                previous = place.stage;
+                place = place.next(S::STAGES);
+            }
+
+            // The last step, half 0 before half 1.
+            block.full.add(place.stage).wait(place.parity);
+            wgmma::fence();
+            factors.add::<T, _>(&mut first, 0, place.stage);
+            wgmma::commit_group();
+            factors.add::<T, _>(&mut second, 1, place.stage);
+            wgmma::commit_group();
+            wgmma::wait_group::<2>();
+            release(previous);
+            first.wait::<1>();
+
+            // Half 0 is finished; in the middle of that the last stage is freed.
+            finish.store::<S, _>(&first, halves[0], || {
+                wgmma::wait_group::<0>();
+                release(place.stage);
+            });
+            second.wait::<0>();
+            place = place.next(S::STAGES);
+            second_half = halves[1];
+            number += thread::grid_dim_x();
+        }
+        finish.store::<S, _>(&second, second_half, || {});
+        if lead {
+            tma::wait_group::<0>();
+        }
     }
 }

@@ -17,6 +17,10 @@ pub(super) const CONSUMER_ROWS: u32 = 2 * HALF;
 pub const ROWS: u32 = 2 * CONSUMER_ROWS;
 /// Threads of a block: a producer warpgroup and two consumers.
 pub const THREADS: u32 = 384;
+/// Registers of a thread that only starts copies.
+pub(super) const PRODUCER_REGISTERS: u32 = 24;
+/// Registers of a thread that computes.
+pub(super) const CONSUMER_REGISTERS: u32 = 240;
 
 /// A block tile of [`ROWS`] x [`COLUMNS`](Self::COLUMNS) of the result.
 pub trait Tile: Copy + 'static {
@@ -33,14 +37,10 @@ pub trait Tile: Copy + 'static {
     const CHUNK: u32;
     /// Chunks of each consumer that wait in shared memory for their store.
     const BUFFERS: u32;
-    /// Registers of a thread that only starts copies.
-    const PRODUCER_REGISTERS: u32;
-    /// Registers of a thread that computes.
-    const CONSUMER_REGISTERS: u32;
 }
 
 macro_rules! tiles {
-    ($($(#[$doc:meta])* $name:ident: $columns:literal, $stages:literal stages, $ahead:literal ahead, $chunk:literal x $buffers:literal, $registers:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $columns:literal, $stages:literal stages, $ahead:literal ahead, $chunk:literal x $buffers:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -50,17 +50,15 @@ macro_rules! tiles {
             const AHEAD: u32 = $ahead;
             const CHUNK: u32 = $chunk;
             const BUFFERS: u32 = $buffers;
-            const PRODUCER_REGISTERS: u32 = $registers.0;
-            const CONSUMER_REGISTERS: u32 = $registers.1;
         }
     )*};
 }
 
 tiles! {
     /// 256 x 128: for a result that makes few tiles.
-    Tile128: 128, 4 stages, 2 ahead, 8 x 2, (40, 232);
+    Tile128: 128, 4 stages, 2 ahead, 8 x 2;
     /// 256 x 192.
-    Tile192: 192, 3 stages, 1 ahead, 8 x 3, (24, 240);
+    Tile192: 192, 3 stages, 1 ahead, 8 x 3;
     /// 256 x 200: for a large result.
-    Tile200: 200, 3 stages, 1 ahead, 5 x 4, (24, 240);
+    Tile200: 200, 3 stages, 1 ahead, 5 x 4;
 }
