@@ -3,6 +3,7 @@
 //! * [`Real`], [`Scalar`], [`Dual`]: numbers that a function can be generic over, so that its derivative follows from it.
 //! * [`Activation`], [`activation!`], [`activations`]: activation functions, their state and their gradients.
 //! * [`Element`]: how numbers are stored, `f32 f64 f16 bf16`.
+//! * [`Epilogue`], [`epilogue`]: what a matrix product does to each element before it is stored.
 //! * [`kernels`]: kernels generic over all of these; [`Kernels`]: the instances that Warpsmith compiles itself.
 //!
 //! ```
@@ -24,9 +25,11 @@ pub mod activations;
 mod dual;
 mod element;
 pub mod elementwise;
+pub mod epilogue;
 mod instances;
 pub mod kernels;
 pub mod math;
+mod philox;
 mod real;
 mod scalar;
 
@@ -34,7 +37,9 @@ pub use activation::{Activation, Residual, Scaled, Then, Trainable, automatic_de
 pub use cuda_std::{DeviceCopy, Has, Kernel, Library};
 pub use dual::Dual;
 pub use element::{Element, Packed, bf16, f16};
+pub use epilogue::Epilogue;
 pub use instances::Kernels;
+pub use philox::Philox;
 pub use real::Real;
 pub use scalar::Scalar;
 

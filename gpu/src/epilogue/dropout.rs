@@ -1,0 +1,50 @@
+//! Dropout (Srivastava et al., JMLR 15, 2014), inverted: what is kept is scaled up, so that inference needs nothing.
+//!
+//! Whether an element is dropped depends on the seed and on its number alone, by [`Philox`]: no state, no order, nothing to
+//! save for the gradient.
+
+use cuda_std::DeviceCopy;
+
+use super::{Aux, Axis, Epilogue, Finished, Operands, Sums, inherit};
+use crate::{Philox, Real};
+
+/// Zeroes elements at random. See [`Epilogue::dropout`].
+#[derive(Clone, Copy, Debug, PartialEq, DeviceCopy)]
+#[repr(C)]
+pub struct Dropout<E> {
+    /// What comes before.
+    pub inner: E,
+    /// The generator.
+    philox: Philox,
+    /// Elements whose random number is below are dropped.
+    threshold: u64,
+    /// The factor of the others.
+    scale: f64,
+}
+
+impl<E> Dropout<E> {
+    /// Drops with this probability, which is rounded to a multiple of 2⁻³².
+    ///
+    /// # Panics
+    /// Unless 0 <= `probability` < 1.
+    pub fn new(inner: E, probability: f64, seed: u64) -> Self {
+        assert!((0.0..1.0).contains(&probability), "dropout with probability {probability}: it must be in 0..1");
+        // At most 2³² - 1, so that something is kept.
+        let threshold = ((probability * 4_294_967_296.0 + 0.5) as u64).min(u64::from(u32::MAX));
+        Self { inner, philox: Philox::new(seed), threshold, scale: 1.0 / (1.0 - probability) }
+    }
+}
+
+impl<E: Epilogue> Epilogue for Dropout<E> {
+    inherit!(E: BIAS SOURCE AUX SUMS GATED);
+
+    #[inline(always)]
+    fn apply<R: Real>(&self, at: Operands<R>) -> Finished<R> {
+        let dropped = u64::from(self.philox.number(at.index as u64)) < self.threshold;
+        // A dropped NaN stays NaN.
+        self.inner.apply(at).map(|value| {
+            let zero = dropped && !value.is_nan();
+            R::select(zero, R::constant(0.0), value.scale(self.scale))
+        })
+    }
+}
