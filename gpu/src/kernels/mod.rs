@@ -1,6 +1,7 @@
 //! Kernels, one family a file.
 
 mod bias;
+pub mod gemm_wgmma;
 mod loss;
 mod map;
 mod matmul;

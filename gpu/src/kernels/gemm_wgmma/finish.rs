@@ -23,7 +23,7 @@ pub(super) const fn buffer_bytes<S: Tile>() -> u32 {
 pub(super) struct Finish<'a, E, T: TensorCore> {
     pub(super) shape: &'a WgmmaShape,
     pub(super) epilogue: &'a E,
-    pub(super) result: &'a TensorMapMut<T, 3>,
+    pub(super) result: &'a mut TensorMapMut<'static, T, 3>,
     pub(super) bias: Global<'a, T>,
     /// The consumer's number, 0 or 1.
     consumer: u32,
@@ -53,7 +53,7 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
     pub(super) fn new(
         shape: &'a WgmmaShape,
         epilogue: &'a E,
-        result: &'a TensorMapMut<T, 3>,
+        result: &'a mut TensorMapMut<'static, T, 3>,
         bias: Global<'a, T>,
         consumer: u32,
         buffers: Address,
@@ -180,10 +180,10 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
                     _ => tma::wait_group_read::<2>(),
                 }
             }
-            thread::sync_threads_named(1 + finish.consumer, 128);
+            named_barrier(1 + finish.consumer, 128);
             if finish.lead {
                 let at = [row as i32, (column + chunk * S::CHUNK * 8) as i32, matrix as i32];
-                tma::store_3d(finish.result, at, finish.buffers.offset(finish.buffer));
+                finish.result.store(at, finish.buffers.offset(finish.buffer));
                 tma::commit_group();
             }
         }
@@ -192,4 +192,13 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
             finish.buffer = 0;
         }
     }
+}
+
+/// TEMP
+#[inline(always)]
+unsafe fn named_barrier(id: u32, count: u32) {
+    #[cfg(target_os = "cuda")]
+    unsafe { core::arch::asm!("bar.sync {}, {};", in(reg32) id, in(reg32) count, options(nostack)) }
+    #[cfg(not(target_os = "cuda"))]
+    let _ = (id, count);
 }

@@ -21,9 +21,9 @@ mod tile;
 
 use cuda_std::mbarrier::{self, Barrier};
 use cuda_std::shared::{Address, Dynamic};
-use cuda_std::tensor_map::{TensorMap, TensorMapMut};
+use cuda_std::tensor_map::{TensorElement, TensorMap, TensorMapMut};
 use cuda_std::wgmma::{self, Accumulator, Descriptor};
-use cuda_std::{Global, GlobalMut, kernel, thread, tma, warp};
+use cuda_std::{Global, kernel, thread, tma, warp};
 
 use crate::epilogue::Epilogue;
 use crate::{Element, bf16, f16};
@@ -33,7 +33,7 @@ use tile::{CONSUMER_REGISTERS, CONSUMER_ROWS, HALF, PRODUCER_REGISTERS, ROW};
 pub use tile::{DEPTH, ROWS, THREADS, Tile, Tile128, Tile192, Tile200};
 
 /// 16-bit numbers that tensor cores multiply.
-pub trait TensorCore: Element<Compute = f32> {
+pub trait TensorCore: Element<Compute = f32> + TensorElement {
     /// The name of the format in instructions.
     type Format: wgmma::Format;
     /// Two numbers, each rounded to nearest, ties to even; `low` in the lower half.
@@ -121,7 +121,7 @@ impl Layout for KContiguous {
     #[inline(always)]
     unsafe fn load<T: TensorCore>(map: &TensorMap<T, 3>, _: u32, [line, k, matrix]: [i32; 3], stage: Address, full: Barrier) {
         // SAFETY: the caller's promise.
-        unsafe { tma::load_3d(stage, map, [k, line, matrix], full) }
+        unsafe { map.load(stage, [k, line, matrix], full) }
     }
 }
 
@@ -143,7 +143,7 @@ impl Layout for LinesContiguous {
         let mut done = 0;
         while done < lines {
             // SAFETY: the caller's promise; each copy fills its own part of the stage.
-            unsafe { tma::load_3d(stage.offset(done * ROW), map, [line + done as i32, k, matrix], full) };
+            unsafe { map.load(stage.offset(done * ROW), [line + done as i32, k, matrix], full) };
             done += HALF;
         }
     }
@@ -200,21 +200,21 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
     epilogue: E,
     left: TensorMap<T, 3>,
     right: TensorMap<T, 3>,
-    result: TensorMapMut<T, 3>,
+    mut result: TensorMapMut<T, 3>,
     bias: Global<T>,
 ) {
     let thread = thread::thread_idx_x();
     let stage = stage_bytes(L::bytes(ROWS), R::bytes(S::COLUMNS));
     // SAFETY: the launcher asks for `shared_bytes`; each part is used for one thing.
     let block = unsafe {
-        let stages = Dynamic::new().take_aligned::<u8>(shared_bytes::<S, L, R>() as usize, 1024).address();
+        let stages = Dynamic::new().take_aligned::<u8, 1024>(shared_bytes::<S, L, R>() as usize).address();
         let buffers = stages.offset(S::STAGES * stage);
         let full = Barrier::at(buffers.offset(2 * S::BUFFERS * finish::buffer_bytes::<S>()));
         Block { stages, full, empty: full.add(S::STAGES), buffers }
     };
     if thread == 0 {
-        tma::prefetch(&left);
-        tma::prefetch(&right);
+        left.prefetch();
+        right.prefetch();
         for i in 0..S::STAGES {
             // SAFETY: within the ring.
             unsafe {
@@ -234,7 +234,7 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
         }
     } else {
         // SAFETY: all threads of the other warpgroups are here; the maps describe the matrices, by the caller.
-        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, &result, bias, block) };
+        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, &mut result, bias, block) };
     }
 }
 
@@ -370,7 +370,7 @@ const fn step<L: Layout>() -> u32 {
 unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
     shape: &WgmmaShape,
     epilogue: &E,
-    result: &TensorMapMut<T, 3>,
+    result: &mut TensorMapMut<T, 3>,
     bias: Global<T>,
     block: Block,
 ) {
