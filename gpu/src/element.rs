@@ -5,7 +5,7 @@
 use core::fmt::Debug;
 
 use cuda_std::DeviceCopy;
-use cuda_std::tensor_map::{ElementKind, TensorElement};
+use cuda_std::tensor_map::{ElementKind, TensorAdd, TensorElement};
 
 use crate::Real;
 use crate::elementwise::Function;
@@ -99,6 +99,12 @@ macro_rules! sixteen_bit {
         // SAFETY: the type's own kind.
         unsafe impl TensorElement for $name {
             const KIND: ElementKind = ElementKind::$kind;
+        }
+
+        impl TensorAdd for $name {
+            fn sum(self, other: Self) -> Self {
+                Self::from_f32(self.to_f32() + other.to_f32())
+            }
         }
 
         impl $name {
