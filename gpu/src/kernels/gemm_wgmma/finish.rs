@@ -4,13 +4,12 @@
 //! 64 rows (128 bytes, swizzled against bank conflicts), from where whole 128-byte lines are stored. Buffers form a ring, so that
 //! the stores of some chunks run while the next ones are made.
 
-use cuda_std::mbarrier::Barrier;
 use cuda_std::shared::Address;
 use cuda_std::tensor_map::TensorMapMut;
 use cuda_std::wgmma::Groups;
-use cuda_std::{Global, matrix, thread, tma, wgmma};
+use cuda_std::{Global, matrix, thread, tma};
 
-use super::tile::{CONSUMER_ROWS, HALF, ROW, Tile};
+use super::tile::{ROW, Tile};
 use super::{TensorCore, WgmmaShape};
 use crate::epilogue::{Axis, Epilogue, Operands};
 
@@ -23,7 +22,7 @@ pub(super) const fn buffer_bytes<S: Tile>() -> u32 {
 pub(super) struct Finish<'a, E, T: TensorCore> {
     pub(super) shape: &'a WgmmaShape,
     pub(super) epilogue: &'a E,
-    pub(super) result: &'a mut TensorMapMut<'static, T, 3>,
+    pub(super) result: TensorMapMut<'a, T, 3>,
     pub(super) bias: Global<'a, T>,
     /// The consumer's number, 0 or 1.
     consumer: u32,
@@ -53,7 +52,7 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
     pub(super) fn new(
         shape: &'a WgmmaShape,
         epilogue: &'a E,
-        result: &'a mut TensorMapMut<'static, T, 3>,
+        result: TensorMapMut<'a, T, 3>,
         bias: Global<'a, T>,
         consumer: u32,
         buffers: Address,
@@ -105,7 +104,13 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
     #[inline(always)]
     pub(super) unsafe fn store<S: Tile, H: FnMut()>(&mut self, sums: &S::Sums, half: Half, at_second_chunk: H) {
         use cuda_std::wgmma::Accumulator;
-        sums.for_each_group(&mut Writer::<E, T, S, H> { finish: self, half, held: [0; 2], at_second_chunk, tile: core::marker::PhantomData });
+        sums.for_each_group(&mut Writer::<E, T, S, H> {
+            finish: self,
+            half,
+            held: [0; 2],
+            at_second_chunk,
+            tile: core::marker::PhantomData,
+        });
     }
 }
 
@@ -149,7 +154,7 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
     /// The results of one group: those of this thread's first row, two columns, then those of its second.
     #[inline(always)]
     fn results(&self, group: u32, sums: [f32; 4]) -> [u32; 2] {
-        let Finish { shape, epilogue, .. } = *self.finish;
+        let Finish { shape, epilogue, .. } = &*self.finish;
         let row = self.finish.thread_row(self.half.row);
         let column = self.half.column + group * 8 + thread::thread_idx_x() % 4 * 2;
         let bias = |below: usize, next: u32| match E::BIAS {
@@ -198,7 +203,9 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
 #[inline(always)]
 unsafe fn named_barrier(id: u32, count: u32) {
     #[cfg(target_os = "cuda")]
-    unsafe { core::arch::asm!("bar.sync {}, {};", in(reg32) id, in(reg32) count, options(nostack)) }
+    unsafe {
+        core::arch::asm!("bar.sync {}, {};", in(reg32) id, in(reg32) count, options(nostack))
+    }
     #[cfg(not(target_os = "cuda"))]
     let _ = (id, count);
 }

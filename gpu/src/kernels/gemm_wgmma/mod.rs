@@ -119,7 +119,13 @@ impl Layout for KContiguous {
     }
 
     #[inline(always)]
-    unsafe fn load<T: TensorCore>(map: &TensorMap<T, 3>, _: u32, [line, k, matrix]: [i32; 3], stage: Address, full: Barrier) {
+    unsafe fn load<T: TensorCore>(
+        map: &TensorMap<T, 3>,
+        _: u32,
+        [line, k, matrix]: [i32; 3],
+        stage: Address,
+        full: Barrier,
+    ) {
         // SAFETY: the caller's promise.
         unsafe { map.load(stage, [k, line, matrix], full) }
     }
@@ -139,7 +145,13 @@ impl Layout for LinesContiguous {
     }
 
     #[inline(always)]
-    unsafe fn load<T: TensorCore>(map: &TensorMap<T, 3>, lines: u32, [line, k, matrix]: [i32; 3], stage: Address, full: Barrier) {
+    unsafe fn load<T: TensorCore>(
+        map: &TensorMap<T, 3>,
+        lines: u32,
+        [line, k, matrix]: [i32; 3],
+        stage: Address,
+        full: Barrier,
+    ) {
         let mut done = 0;
         while done < lines {
             // SAFETY: the caller's promise; each copy fills its own part of the stage.
@@ -200,7 +212,7 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
     epilogue: E,
     left: TensorMap<T, 3>,
     right: TensorMap<T, 3>,
-    mut result: TensorMapMut<T, 3>,
+    result: TensorMapMut<T, 3>,
     bias: Global<T>,
 ) {
     let thread = thread::thread_idx_x();
@@ -234,7 +246,7 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
         }
     } else {
         // SAFETY: all threads of the other warpgroups are here; the maps describe the matrices, by the caller.
-        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, &mut result, bias, block) };
+        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, result, bias, block) };
     }
 }
 
@@ -257,7 +269,8 @@ unsafe fn produce<T: TensorCore, S: Tile, L: Layout, R: Layout>(
     while number < shape.tiles() {
         let at = shape.tile(number);
         let (row, column, matrix) = ((at.row * ROWS) as i32, (at.column * S::COLUMNS) as i32, at.matrix as i32);
-        let (mut k, step) = if backwards != 0 { (((shape.steps - 1) * DEPTH) as i32, -(DEPTH as i32)) } else { (0, DEPTH as i32) };
+        let (mut k, step) =
+            if backwards != 0 { (((shape.steps - 1) * DEPTH) as i32, -(DEPTH as i32)) } else { (0, DEPTH as i32) };
         backwards ^= shape.snake & 1;
         for _ in 0..shape.steps {
             // SAFETY: the stage is free, and within the ring.
@@ -370,7 +383,7 @@ const fn step<L: Layout>() -> u32 {
 unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
     shape: &WgmmaShape,
     epilogue: &E,
-    result: &mut TensorMapMut<T, 3>,
+    result: TensorMapMut<T, 3>,
     bias: Global<T>,
     block: Block,
 ) {

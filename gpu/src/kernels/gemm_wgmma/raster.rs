@@ -70,7 +70,9 @@ mod tests {
 
     #[test]
     fn every_tile_is_taken_once() {
-        for (row_tiles, column_tiles, batch, band, snake) in [(1, 1, 1, 8, 1), (5, 3, 2, 2, 1), (9, 7, 1, 8, 0), (8, 4, 3, 16, 1)] {
+        for (row_tiles, column_tiles, batch, band, snake) in
+            [(1, 1, 1, 8, 1), (5, 3, 2, 2, 1), (9, 7, 1, 8, 0), (8, 4, 3, 16, 1)]
+        {
             let shape = WgmmaShape { rows: 1, columns: 1, steps: 1, row_tiles, column_tiles, batch, band, snake };
             let mut seen: Vec<_> =
                 (0..shape.tiles()).map(|n| shape.tile(n)).map(|at| (at.matrix, at.column, at.row)).collect();
