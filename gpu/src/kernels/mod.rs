@@ -1,6 +1,7 @@
 //! Kernels, one family a file.
 
 mod bias;
+mod gemm;
 pub mod gemm_wgmma;
 mod loss;
 mod map;
@@ -9,6 +10,10 @@ mod optim;
 mod reduce;
 
 pub use bias::bias_add;
+pub use gemm::{
+    GemmShape, Output, RUN, Simt, Strides, gemm_naive, gemm_simt, gemm_simt_blocks, gemm_simt_parts, gemm_sums,
+    sums_len,
+};
 pub use loss::{cross_entropy, softmax_cross_entropy};
 pub use map::{map_backward, map_forward, map_in_place};
 pub use matmul::{MatmulShape, Normal, Orientation, TILE, Transposed, matmul_naive, matmul_tiled};
