@@ -5,6 +5,7 @@
 use core::fmt::Debug;
 
 use cuda_std::DeviceCopy;
+use cuda_std::tensor_map::{ElementKind, TensorAdd, TensorElement};
 
 use crate::Real;
 use crate::elementwise::Function;
@@ -85,7 +86,7 @@ element! {
 }
 
 macro_rules! sixteen_bit {
-    ($(#[$doc:meta])* $name:ident, $to_f32:item, $from_f32:item) => {
+    ($(#[$doc:meta])* $name:ident, $kind:ident, $to_f32:item, $from_f32:item) => {
         $(#[$doc])*
         #[expect(non_camel_case_types, reason = "named like the primitive types")]
         #[derive(Clone, Copy, Default)]
@@ -94,6 +95,17 @@ macro_rules! sixteen_bit {
 
         // SAFETY: two plain bytes.
         unsafe impl DeviceCopy for $name {}
+
+        // SAFETY: the type's own kind.
+        unsafe impl TensorElement for $name {
+            const KIND: ElementKind = ElementKind::$kind;
+        }
+
+        impl TensorAdd for $name {
+            fn sum(self, other: Self) -> Self {
+                Self::from_f32(self.to_f32() + other.to_f32())
+            }
+        }
 
         impl $name {
             /// The number with these bits.
@@ -162,7 +174,7 @@ macro_rules! sixteen_bit {
 
 sixteen_bit! {
     /// IEEE 754 half precision: 11 significant bits, up to 65504.
-    f16,
+    f16, F16,
     pub fn to_f32(self) -> f32 {
         #[cfg(target_os = "cuda")]
         {
@@ -195,7 +207,7 @@ sixteen_bit! {
 
 sixteen_bit! {
     /// Brain floating point: the upper half of an f32, 8 significant bits.
-    bf16,
+    bf16, Bf16,
     pub fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     },

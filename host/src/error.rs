@@ -156,6 +156,9 @@ pub enum Error {
     /// The simulator found something wrong in a kernel.
     #[error("{0}")]
     Simulated(#[from] cuda_std::simulator::Error),
+    /// A tensor that the copy engine can't take.
+    #[error("{0}")]
+    TensorMap(#[from] cuda_std::tensor_map::Error),
     /// Bundled or loaded data is not what it should be.
     #[error("{source_name}: {what}; restore the file from its source")]
     Data {

@@ -29,6 +29,8 @@ const SHARED_WITHOUT_OPT_IN: usize = 48 << 10;
 /// | `GlobalMut<T>` | `&mut Buffer<T>`, `ViewMut<T>`, `&mut Matrix<T>` |
 /// | `*const T` | as `Global<T>` |
 /// | `*mut T` | as `GlobalMut<T>` |
+/// | `TensorMap<T, RANK>` | `&TensorMap<T, RANK>` |
+/// | `TensorMapMut<T, RANK>` | `&mut TensorMapMut<T, RANK>` |
 pub struct TypedKernel<K> {
     runtime: Runtime,
     loaded: Arc<Loaded>,

@@ -22,6 +22,7 @@ use crate::view::{View, ViewMut};
     note = "a value parameter takes a value of exactly its type",
     note = "`Global<T>` (read) takes `&Buffer<T>`, `View<T>` or `&Matrix<T>`",
     note = "`GlobalMut<T>` (written) takes `&mut Buffer<T>`, `ViewMut<T>` or `&mut Matrix<T>`: a shared `&` is not enough",
+    note = "`TensorMap<T, RANK>` takes `&warpsmith::TensorMap<T, RANK>`, `TensorMapMut` takes `&mut warpsmith::TensorMapMut`",
     note = "a host slice must be copied to the device first: `runtime.buffer_from(&slice)?`"
 )]
 pub trait Argument<P> {
@@ -67,7 +68,7 @@ pub struct Launch<'a> {
 
 impl Launch<'_> {
     #[inline]
-    fn order(&self, block: &Block, access: Access) -> Result<()> {
+    pub(crate) fn order(&self, block: &Block, access: Access) -> Result<()> {
         self.runtime.expect_same(block.runtime(), "launch a kernel", "an argument")?;
         self.submission.order(block, access)
     }
@@ -85,7 +86,7 @@ pub struct Pointers {
 
 impl Pointers {
     #[inline]
-    fn push<T>(&mut self, parameter: &T) {
+    pub(crate) fn push<T>(&mut self, parameter: &T) {
         self.pointers[self.count] = (&raw const *parameter).cast_mut().cast();
         self.count += 1;
     }

@@ -24,6 +24,7 @@ mod registry;
 mod runtime;
 mod shape;
 mod stream;
+mod tensor_map;
 mod view;
 
 pub mod data;
@@ -48,8 +49,10 @@ pub use pool::MemoryStatistics;
 pub use runtime::Runtime;
 pub use shape::{BLOCK_LIMIT, GRID_LIMIT, Shape};
 pub use stream::Stream;
+pub use tensor_map::{TensorMap, TensorMapMut};
 pub use view::{View, ViewMut};
 
+pub use cuda_std::tensor_map::{L2Promotion, Swizzle, Tiling};
 pub use cuda_std::{Has, Kernel, kernels};
 pub use warpsmith_gpu::{
     Activation, Dual, Element, Kernels, Real, Scalar, activation, activations, bf16, f16, kernels,

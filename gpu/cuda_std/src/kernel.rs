@@ -70,6 +70,11 @@ impl RawParameter {
         Self { name, size: 8, align: 8 }
     }
 
+    /// A tensor map.
+    pub const fn tensor_map(name: &'static str) -> Self {
+        Self { name, size: 128, align: 64 }
+    }
+
     /// The number of elements of a view.
     pub const fn length(name: &'static str) -> Self {
         Self { name, size: 8, align: 8 }

@@ -34,7 +34,9 @@ pub mod reduce;
 pub mod shared;
 #[cfg(not(target_os = "cuda"))]
 pub mod simulator;
+pub mod tensor_map;
 pub mod thread;
+pub mod tma;
 pub mod warp;
 
 pub use atomic::Scope;
@@ -44,14 +46,15 @@ pub use cust_core::_hidden::DeviceCopy;
 pub use global::{Global, GlobalMut};
 pub use kernel::{Has, Kernel, Library, RawParameter, SafeKernel};
 pub use shared::{Shared, SharedSlice};
+pub use tensor_map::{TensorMap, TensorMapMut};
 
 /// What a kernel crate usually needs: `use cuda_std::prelude::*;`.
 pub mod prelude {
     #[cfg(not(target_os = "cuda"))]
     pub use crate::simulator;
     pub use crate::{
-        DeviceCopy, Global, GlobalMut, Has, Kernel, Scope, Shared, SharedSlice, kernel, kernels, reduce, shared,
-        shared_array, thread, warp,
+        DeviceCopy, Global, GlobalMut, Has, Kernel, Scope, Shared, SharedSlice, TensorMap, TensorMapMut, kernel,
+        kernels, reduce, shared, shared_array, thread, warp,
     };
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Attributes {
     module: Option<LitStr>,
 }
 
-const NAMES: &str = "block, max_threads, min_blocks, registers, cluster, arch, module";
+const NAMES: &str = "block, max_threads, min_blocks, registers, cluster, arch, ptx, module";
 
 impl Parse for Attributes {
     fn parse(input: ParseStream) -> Result<Self> {
@@ -35,6 +35,11 @@ impl Parse for Attributes {
                 "arch" => {
                     let arch = text(&value)?.value();
                     attributes.marker += &format!(",arch={arch}");
+                    None
+                }
+                "ptx" => {
+                    let version = text(&value)?.value();
+                    attributes.marker += &format!(",ptx={version}");
                     None
                 }
                 "block" => Some("reqntid"),
@@ -110,6 +115,8 @@ enum Kind {
     GlobalMut(Type, Type),
     /// `&[T]`: pointer and length.
     Slice(Type),
+    /// `TensorMap<T, RANK>` or `TensorMapMut<T, RANK>`: 128 bytes that stay where they are passed. The arguments in `<>`.
+    TensorMap(Type, Vec<GenericArgument>),
 }
 
 impl Parameter {
@@ -128,13 +135,8 @@ impl Parameter {
     fn declared(&self) -> Type {
         match &self.kind {
             Kind::Value(ty) | Kind::Pointer(ty) => ty.clone(),
-            Kind::Global(view, element) | Kind::GlobalMut(view, element) => {
-                let mut view = view.clone();
-                let Type::Path(path) = &mut view else { unreachable!("views are paths") };
-                let last = path.path.segments.last_mut().expect("a path has a segment");
-                last.arguments = PathArguments::AngleBracketed(parse_quote!(<'a, #element>));
-                view
-            }
+            Kind::Global(view, element) | Kind::GlobalMut(view, element) => with_lifetime(view, &quote!(#element)),
+            Kind::TensorMap(map, arguments) => with_lifetime(map, &quote!(#(#arguments),*)),
             Kind::Slice(element) => parse_quote!(&'a [#element]),
         }
     }
@@ -145,6 +147,7 @@ impl Parameter {
             Kind::Value(ty) | Kind::Pointer(ty) => vec![ty.clone()],
             Kind::Global(_, element) | Kind::Slice(element) => vec![parse_quote!(*const #element), parse_quote!(usize)],
             Kind::GlobalMut(_, element) => vec![parse_quote!(*mut #element), parse_quote!(usize)],
+            Kind::TensorMap(..) => vec![parse_quote!(&'static ::cuda_std::tensor_map::Descriptor)],
         }
     }
 
@@ -154,6 +157,7 @@ impl Parameter {
         match &self.kind {
             Kind::Value(ty) => quote!(::cuda_std::RawParameter::value::<#ty>(#name)),
             Kind::Pointer(_) => quote!(::cuda_std::RawParameter::pointer(#name)),
+            Kind::TensorMap(..) => quote!(::cuda_std::RawParameter::tensor_map(#name)),
             _ => quote!(::cuda_std::RawParameter::pointer(#name), ::cuda_std::RawParameter::length(#name)),
         }
     }
@@ -164,10 +168,31 @@ impl Parameter {
             (Kind::Value(_) | Kind::Pointer(_), [value]) => quote!(#value),
             (Kind::Global(..), [pointer, len]) => quote!(::cuda_std::Global::from_raw_parts(#pointer, #len)),
             (Kind::GlobalMut(..), [pointer, len]) => quote!(::cuda_std::GlobalMut::from_raw_parts(#pointer, #len)),
+            (Kind::TensorMap(map, _), [descriptor]) => {
+                let map = without_arguments(map);
+                quote!(#map::from_parameter(#descriptor))
+            }
             (Kind::Slice(_), [pointer, len]) => quote!(::core::slice::from_raw_parts(#pointer, #len)),
             _ => unreachable!("the number of raw parameters follows from the kind"),
         }
     }
+}
+
+/// A view's path with `'a` before its other arguments.
+fn with_lifetime(view: &Type, arguments: &TokenStream) -> Type {
+    let mut view = view.clone();
+    let Type::Path(path) = &mut view else { unreachable!("views are paths") };
+    let last = path.path.segments.last_mut().expect("a path has a segment");
+    last.arguments = PathArguments::AngleBracketed(parse_quote!(<'a, #arguments>));
+    view
+}
+
+/// A view's path alone.
+fn without_arguments(view: &Type) -> Type {
+    let mut view = view.clone();
+    let Type::Path(path) = &mut view else { unreachable!("views are paths") };
+    path.path.segments.last_mut().expect("a path has a segment").arguments = PathArguments::None;
+    view
 }
 
 impl Kind {
@@ -195,6 +220,12 @@ impl Kind {
                 let Some(last) = path.path.segments.last() else {
                     return Ok(Self::Value(ty.clone()));
                 };
+                if let ("TensorMap" | "TensorMapMut", PathArguments::AngleBracketed(arguments)) =
+                    (last.ident.to_string().as_str(), &last.arguments)
+                {
+                    let named = |argument: &&GenericArgument| !matches!(argument, GenericArgument::Lifetime(_));
+                    return Ok(Self::TensorMap(ty.clone(), arguments.args.iter().filter(named).cloned().collect()));
+                }
                 let view = last.ident == "Global" || last.ident == "GlobalMut";
                 let (true, PathArguments::AngleBracketed(arguments)) = (view, &last.arguments) else {
                     return Ok(Self::Value(ty.clone()));
@@ -325,6 +356,7 @@ fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
                 /// # Safety
                 /// Pointers and lengths must make valid views for the whole launch.
                 #[doc(hidden)]
+                #[cfg(target_os = "cuda")]
                 #[inline(always)]
                 pub unsafe fn enter(#(#raw_names: #raw_types),*) {
                     // SAFETY: the caller's promise.

@@ -106,6 +106,10 @@ driver_functions! {
     cuOccupancyMaxActiveBlocksPerMultiprocessor(
         blocks: *mut i32, function: Handle, block_threads: i32, dynamic_shared_bytes: usize
     );
+    cuTensorMapEncodeTiled(
+        map: *mut c_void, element: i32, rank: u32, address: DeviceAddress, extents: *const u64, strides: *const u64,
+        tile: *const u32, element_strides: *const u32, interleave: i32, swizzle: i32, promotion: i32, fill: i32
+    );
     cuLaunchKernel(
         function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         dynamic_shared_bytes: u32, stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void

@@ -8,6 +8,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::clocks::Clocks;
+use super::copies::Groups;
 use super::error::{Error, Place, Whereabouts};
 use super::mbarrier::Mbarrier;
 use super::watch::GlobalWatch;
@@ -31,6 +32,8 @@ pub(crate) struct Context {
     gathered: Cell<[u64; LANES as usize]>,
     /// What a barrier or `activemask` gave back.
     answer: Cell<u32>,
+    /// Stores of the copy engine that it began.
+    pub(super) stores: Cell<Groups>,
 }
 
 impl Context {
@@ -343,6 +346,7 @@ impl Block<'_> {
                 deposit: Cell::new(0),
                 gathered: Cell::new([0; 32]),
                 answer: Cell::new(0),
+                stores: Cell::default(),
             };
             loop {
                 let Some(number) = state.fresh.borrow_mut().pop() else { break };

@@ -11,6 +11,7 @@
 
 mod block;
 mod clocks;
+pub(crate) mod copies;
 mod error;
 pub(crate) mod mbarrier;
 pub(crate) mod watch;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 pub(crate) use block::{Context, lanes};
+pub(crate) use copies::add;
 pub use error::{Access, Error, Place, Whereabouts};
 pub(crate) use watch::SharedWatch;
 

@@ -103,6 +103,15 @@ fn launch_bounds_become_attributes() {
 }
 
 #[test]
+fn references_to_tensor_maps_become_parameters_in_place() {
+    let text = "define ptx_kernel void @k(ptr noalias noundef readonly align 64 captures(none) dereferenceable(128) %raw_0, ptr align 4 dereferenceable(128) %1) #0 {\n  ret void\n}\n";
+    let out = rewritten(text);
+    let expected =
+        "@k(ptr byval([128 x i8]) align 64 \"nvvm.grid_constant\" %raw_0, ptr align 4 dereferenceable(128) %1) ";
+    assert!(out.contains(expected), "{out}");
+}
+
+#[test]
 fn only_entries_get_aligned_tensor_maps() {
     let out = rewritten("define internal void @f([8 x i128] %0) #0 {\n  ret void\n}\n");
     assert!(out.contains("@f([8 x i128] %0) convergent #0"), "{out}");
