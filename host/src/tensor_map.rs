@@ -3,7 +3,7 @@
 use cuda_std::tensor_map::{Descriptor, ElementKind, L2Promotion, Swizzle, Tensor, TensorElement, Tiling};
 
 use crate::driver::Driver;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::launch::{Argument, Launch, Packed, Pointers};
 use crate::order::Access;
 use crate::runtime::Runtime;
@@ -128,8 +128,8 @@ macro_rules! maps {
             /// The tensor that the view holds, row-major unless the tiling has other strides.
             ///
             /// # Errors
-            /// [`Error::TensorMap`] where the hardware can't take it, [`Error::Unsupported`] on the CPU and on GPUs before
-            /// compute capability 9.0, [`Error::DriverTooOld`], [`Error::Driver`].
+            /// [`Error::TensorMap`](crate::Error::TensorMap) where the hardware can't take it, [`Error::Unsupported`](crate::Error::Unsupported) on the CPU and on GPUs before
+            /// compute capability 9.0, [`Error::DriverTooOld`](crate::Error::DriverTooOld), [`Error::Driver`](crate::Error::Driver).
             pub fn new(view: impl Into<$view<'a, T>>, tiling: &Tiling<RANK>) -> Result<Self>
             where
                 T: 'a,
