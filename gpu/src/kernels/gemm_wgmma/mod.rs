@@ -23,13 +23,14 @@ use cuda_std::mbarrier::{self, Barrier};
 use cuda_std::shared::{Address, Dynamic};
 use cuda_std::tensor_map::{TensorElement, TensorMap, TensorMapMut};
 use cuda_std::wgmma::{self, Accumulator, Descriptor};
-use cuda_std::{Global, kernel, thread, tma, warp};
+use cuda_std::{Global, GlobalMut, kernel, thread, tma, warp};
 
 use crate::epilogue::Epilogue;
 use crate::{Element, bf16, f16};
-use finish::Finish;
+pub use finish::supports;
+use finish::{Finish, Matrices, Ring};
 pub use raster::WgmmaShape;
-use tile::{CONSUMER_REGISTERS, CONSUMER_ROWS, HALF, PRODUCER_REGISTERS, ROW};
+use tile::{CONSUMER_ROWS, HALF, ROW};
 pub use tile::{DEPTH, ROWS, THREADS, Tile, Tile128, Tile192, Tile200};
 
 /// 16-bit numbers that tensor cores multiply.
@@ -176,15 +177,11 @@ impl Place {
     }
 }
 
-/// Bytes of one stage.
-const fn stage_bytes(left: u32, right: u32) -> u32 {
-    left + right
-}
-
 /// Bytes of dynamic shared memory that a block needs.
 pub fn shared_bytes<S: Tile, L: Layout, R: Layout>() -> u32 {
-    let stage = stage_bytes(L::bytes(ROWS), R::bytes(S::COLUMNS));
-    S::STAGES * stage + 2 * S::BUFFERS * finish::buffer_bytes::<S>() + 2 * S::STAGES * Barrier::BYTES
+    let stage = L::bytes(ROWS) + R::bytes(S::COLUMNS);
+    let barriers = 2 * S::STAGES + 2 * 2 * S::BUFFERS;
+    S::STAGES * stage + 2 * S::BUFFERS * finish::buffer_bytes::<S>() + barriers * Barrier::BYTES
 }
 
 /// What a block has in shared memory.
@@ -193,60 +190,112 @@ struct Block {
     stages: Address,
     full: Barrier,
     empty: Barrier,
-    buffers: Address,
+    /// Of the first consumer; the second one's lies behind it.
+    ring: Ring,
+}
+
+impl Block {
+    /// Carves it up, by all threads.
+    #[inline(always)]
+    fn new<S: Tile, L: Layout, R: Layout>() -> Self {
+        let stages = Dynamic::new().take_aligned::<u8, 1024>(shared_bytes::<S, L, R>() as usize).address();
+        let buffers = stages.offset(S::STAGES * (L::bytes(ROWS) + R::bytes(S::COLUMNS)));
+        let buffer_bytes = S::BUFFERS * finish::buffer_bytes::<S>();
+        // SAFETY: the launcher asks for `shared_bytes`; each part is used for one thing.
+        unsafe {
+            let full = Barrier::at(buffers.offset(2 * buffer_bytes));
+            let empty = full.add(S::STAGES);
+            let first = empty.add(S::STAGES);
+            Self { stages, full, empty, ring: Ring { buffers, full: first, empty: first.add(S::BUFFERS) } }
+        }
+    }
+
+    /// A consumer's buffers.
+    #[inline(always)]
+    fn ring<S: Tile>(&self, consumer: u32) -> Ring {
+        let Ring { buffers, full, empty } = self.ring;
+        let further = consumer * 2 * S::BUFFERS;
+        // SAFETY: two rings lie one behind the other.
+        unsafe {
+            Ring {
+                buffers: buffers.offset(consumer * S::BUFFERS * finish::buffer_bytes::<S>()),
+                full: full.add(further),
+                empty: empty.add(further),
+            }
+        }
+    }
+
+    /// Initialises the barriers, by one thread.
+    #[inline(always)]
+    fn init<S: Tile>(&self) {
+        // SAFETY: (of all) within the rings.
+        for i in 0..S::STAGES {
+            unsafe {
+                self.full.add(i).init(1);
+                self.empty.add(i).init(2);
+            }
+        }
+        for i in 0..4 * S::BUFFERS {
+            unsafe { self.ring.full.add(i).init(1) };
+        }
+        mbarrier::fence_init();
+    }
 }
 
 /// A product of 16-bit matrices, for one block on each multiprocessor: `grid = min(multiprocessors, tiles)`, [`THREADS`] threads,
 /// [`shared_bytes`] of dynamic shared memory.
 ///
 /// `left` has boxes of 64 along k x [`ROWS`] ([`KContiguous`]) or 64 x 64 ([`LinesContiguous`]), `right` of 64 x
-/// [`COLUMNS`](Tile::COLUMNS) or 64 x 64, both with 128-byte swizzle; `result` and `aux` have boxes of 64 rows x 8
-/// [`CHUNK`](Tile::CHUNK) columns with 128-byte swizzle. The third dimension of each is the batch.
+/// [`COLUMNS`](Tile::COLUMNS) or 64 x 64, both with 128-byte swizzle. `operand` is what the epilogue reads (source or aux), `kept` the aux
+/// that it keeps; these and `result` have boxes of 64 rows x 8 [`CHUNK`](Tile::CHUNK) columns with 128-byte swizzle. The third dimension of
+/// each is the batch. What isn't used is never touched. `partials` has one sum for each row and column of tiles.
+///
+/// TMA stores whole 16 bytes: the result's and the kept matrix's columns must be multiples of 8 long.
 ///
 /// # Safety
-/// The maps must describe the matrices of `shape` with these boxes; `bias` must have an element for each row or column of the result, if
-/// the epilogue uses it, and `sums` one for each row and column of tiles.
+/// The maps must describe the matrices of `shape` with these boxes, and `bias` and `partials` be as long as the epilogue needs them.
 #[kernel(module = "gemm_wgmma", arch = "sm_90a", block = 384, min_blocks = 1)]
 pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
     shape: WgmmaShape,
     epilogue: E,
     left: TensorMap<T, 3>,
     right: TensorMap<T, 3>,
+    operand: TensorMap<T, 3>,
     result: TensorMapMut<T, 3>,
+    kept: TensorMapMut<T, 3>,
     bias: Global<T>,
+    partials: GlobalMut<f32>,
 ) {
+    if !finish::supports::<E>() {
+        cuda_std::trap();
+    }
     let thread = thread::thread_idx_x();
-    let stage = stage_bytes(L::bytes(ROWS), R::bytes(S::COLUMNS));
-    // SAFETY: the launcher asks for `shared_bytes`; each part is used for one thing.
-    let block = unsafe {
-        let stages = Dynamic::new().take_aligned::<u8, 1024>(shared_bytes::<S, L, R>() as usize).address();
-        let buffers = stages.offset(S::STAGES * stage);
-        let full = Barrier::at(buffers.offset(2 * S::BUFFERS * finish::buffer_bytes::<S>()));
-        Block { stages, full, empty: full.add(S::STAGES), buffers }
-    };
+    let block = Block::new::<S, L, R>();
     if thread == 0 {
         left.prefetch();
         right.prefetch();
-        for i in 0..S::STAGES {
-            // SAFETY: within the ring.
-            unsafe {
-                block.full.add(i).init(1);
-                block.empty.add(i).init(2);
-            }
-        }
-        mbarrier::fence_init();
+        block.init::<S>();
     }
     thread::sync_threads();
     if thread < 128 {
-        // SAFETY: all threads of the first warpgroup are here.
-        unsafe { wgmma::decrease_registers::<PRODUCER_REGISTERS>() };
-        if thread == 0 {
-            // SAFETY: the maps describe the factors, by the caller.
-            unsafe { produce::<T, S, L, R>(&shape, &left, &right, block) };
+        // SAFETY: all threads of the first warpgroup are here; the maps describe the matrices, by the caller.
+        unsafe {
+            // A block may have 168 for each thread: what the first warpgroup gives up, the sums of the others take.
+            match S::COLUMNS {
+                ..=128 => wgmma::decrease_registers::<40>(),
+                _ => wgmma::decrease_registers::<24>(),
+            }
+            if thread == 0 {
+                produce::<T, S, L, R>(&shape, &left, &right, block);
+            } else if finish::reads::<E>() && (thread == 32 || thread == 64) {
+                let consumer = thread / 32 - 1;
+                finish::feed::<T, S>(&shape, &operand, consumer, block.ring::<S>(consumer));
+            }
         }
     } else {
+        let matrices = Matrices { result, kept, bias, partials };
         // SAFETY: all threads of the other warpgroups are here; the maps describe the matrices, by the caller.
-        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, result, bias, block) };
+        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, matrices, block) };
     }
 }
 
@@ -383,8 +432,7 @@ const fn step<L: Layout>() -> u32 {
 unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
     shape: &WgmmaShape,
     epilogue: &E,
-    result: TensorMapMut<T, 3>,
-    bias: Global<T>,
+    matrices: Matrices<'_, T>,
     block: Block,
 ) {
     // A closure would not be inlined, and the sums would go through memory.
@@ -400,7 +448,10 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
     // SAFETY (for the whole block): all 128 threads of the warpgroup take the same path, but for those that only the leading thread
     // does. A stage is read between its full barrier and the arrival at its empty one, and sums are read after the wait that names them.
     unsafe {
-        wgmma::increase_registers::<CONSUMER_REGISTERS>();
+        match S::COLUMNS {
+            ..=128 => wgmma::increase_registers::<232>(),
+            _ => wgmma::increase_registers::<240>(),
+        }
         let consumer = warp::uniform(thread::thread_idx_x() / 128) - 1;
         let (left_bytes, right_bytes) = (L::bytes(ROWS), R::bytes(S::COLUMNS));
         let factors = Factors::<L, R> {
@@ -408,8 +459,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
             right: R::descriptor(block.stages.offset(left_bytes)).uniform(),
             stage: left_bytes + right_bytes,
         };
-        let buffers = block.buffers.offset(consumer * S::BUFFERS * finish::buffer_bytes::<S>());
-        let mut finish = Finish::new(shape, epilogue, result, bias, consumer, buffers);
+        let mut finish = Finish::new(shape, epilogue, matrices, consumer, block.ring::<S>(consumer));
         let lead = finish.lead;
         let release = |stage: u32| {
             if lead {
@@ -439,7 +489,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
 
             // Meanwhile half 1 of the previous tile is finished. It is complete; the wait tells ptxas so.
             second.wait::<1>();
-            finish.store::<S, _>(&second, second_half, || {});
+            finish.store::<S>(&second, second_half, || {});
 
             // Half 1 takes the same steps, which frees their stages.
             let mut behind = begin;
@@ -480,7 +530,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
             first.wait::<1>();
 
             // Half 0 is finished; in the middle of that the last stage is freed.
-            finish.store::<S, _>(&first, halves[0], || {
+            finish.store::<S>(&first, halves[0], || {
                 wgmma::wait_group::<0>();
                 release(place.stage);
             });
@@ -489,7 +539,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
             second_half = halves[1];
             number += thread::grid_dim_x();
         }
-        finish.store::<S, _>(&second, second_half, || {});
+        finish.store::<S>(&second, second_half, || {});
         if lead {
             tma::wait_group::<0>();
         }

@@ -21,6 +21,8 @@ pub struct WgmmaShape {
     pub column_tiles: u32,
     /// Matrices.
     pub batch: u32,
+    /// From the bias of one matrix to the next one's.
+    pub bias_stride: u32,
     /// Tiles along the rows that make a band.
     pub band: u32,
     /// 1: every second band walks its columns backwards, and each block walks k backwards in every second tile, which finds more in the L2
@@ -73,7 +75,17 @@ mod tests {
         for (row_tiles, column_tiles, batch, band, snake) in
             [(1, 1, 1, 8, 1), (5, 3, 2, 2, 1), (9, 7, 1, 8, 0), (8, 4, 3, 16, 1)]
         {
-            let shape = WgmmaShape { rows: 1, columns: 1, steps: 1, row_tiles, column_tiles, batch, band, snake };
+            let shape = WgmmaShape {
+                rows: 1,
+                columns: 1,
+                steps: 1,
+                row_tiles,
+                column_tiles,
+                batch,
+                bias_stride: 0,
+                band,
+                snake,
+            };
             let mut seen: Vec<_> =
                 (0..shape.tiles()).map(|n| shape.tile(n)).map(|at| (at.matrix, at.column, at.row)).collect();
             seen.sort_unstable();

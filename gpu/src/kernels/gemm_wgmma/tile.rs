@@ -17,11 +17,6 @@ pub(super) const CONSUMER_ROWS: u32 = 2 * HALF;
 pub const ROWS: u32 = 2 * CONSUMER_ROWS;
 /// Threads of a block: a producer warpgroup and two consumers.
 pub const THREADS: u32 = 384;
-/// Registers of a thread that only starts copies.
-pub(super) const PRODUCER_REGISTERS: u32 = 24;
-/// Registers of a thread that computes.
-pub(super) const CONSUMER_REGISTERS: u32 = 240;
-
 /// A block tile of [`ROWS`] x [`COLUMNS`](Self::COLUMNS) of the result.
 pub trait Tile: Copy + 'static {
     /// The sums of 64 rows.
@@ -56,9 +51,9 @@ macro_rules! tiles {
 
 tiles! {
     /// 256 x 128: for a result that makes few tiles.
-    Tile128: 128, 4 stages, 2 ahead, 8 x 2;
+    Tile128: 128, 4 stages, 2 ahead, 4 x 4;
     /// 256 x 192.
-    Tile192: 192, 3 stages, 1 ahead, 8 x 3;
+    Tile192: 192, 3 stages, 1 ahead, 4 x 6;
     /// 256 x 200: for a large result.
     Tile200: 200, 3 stages, 1 ahead, 5 x 4;
 }
