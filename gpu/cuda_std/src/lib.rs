@@ -2,7 +2,8 @@
 //!
 //! The same code has two sides. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host it runs in
 //! the [`simulator`], one coroutine for each CUDA thread. [`thread`] has indices, barriers and fences, [`warp`] shuffles, votes
-//! and matches, [`reduce`] reductions and scans, [`shared`] arrays of a block, [`atomic`] updates of single elements. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
+//! and matches, [`reduce`] reductions and scans, [`shared`] arrays of a block, [`atomic`] updates of single elements;
+//! [`cp_async`], [`tma`] and [`mbarrier`] are copies that threads don't wait for, [`barrier`] barriers of some of a block's warps. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -27,6 +28,8 @@
 #![cfg_attr(target_os = "cuda", feature(stdarch_nvptx, asm_experimental_arch))]
 
 pub mod atomic;
+pub mod barrier;
+pub mod cp_async;
 pub mod global;
 pub mod kernel;
 pub mod matrix;

@@ -3,6 +3,7 @@
 #![cfg_attr(target_os = "cuda", no_std)]
 
 pub mod activations;
+pub mod asynchronous;
 pub mod atomics;
 pub mod blocks;
 pub mod echo;
@@ -16,6 +17,9 @@ use warpsmith_gpu::kernels::{map_backward, map_forward};
 use warpsmith_gpu::{Then, bf16, f16};
 
 use crate::activations::{Learned, Snake};
+use crate::asynchronous::{
+    box_additions, box_copies, copied, copied_to_mbarrier, named_barriers, pass_on, swapped_runs, tile_sums,
+};
 use crate::atomics::{arithmetic, bitwise, last_block_sum};
 use crate::blocks::{barriers, block_operations, carved};
 use crate::echo::{
@@ -54,4 +58,13 @@ kernels! {
     arithmetic<{i32, u32, i64, u64, f32, f64}>;
     bitwise<{i32, u32, i64, u64}>;
     last_block_sum;
+    pass_on;
+    copied<{4, 8, 16}>;
+    copied_to_mbarrier;
+    named_barriers;
+    box_copies<f32, {1, 2, 3, 4, 5}>;
+    box_copies<bf16, {2}>;
+    box_additions<{u32, f32, f16, bf16}>;
+    swapped_runs;
+    tile_sums;
 }

@@ -2,6 +2,7 @@
 //! each would carry all kernels.
 
 mod abi;
+mod asynchronous;
 mod device_language;
 mod digits;
 mod launch;
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     }
     warpsmith_tests::on_devices(&[
         ("abi", abi::TESTS),
+        ("asynchronous", asynchronous::TESTS),
         ("device_language", device_language::TESTS),
         ("digits", digits::TESTS),
         ("launch", launch::TESTS),

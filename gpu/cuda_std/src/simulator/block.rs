@@ -8,9 +8,10 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::clocks::Clocks;
-use super::copies::Groups;
+use super::copies::{Copies, Groups};
 use super::error::{Error, Place, Whereabouts};
 use super::mbarrier::Mbarrier;
+use super::named::Named;
 use super::watch::GlobalWatch;
 use super::window::Window;
 use super::{CURRENT, Random, Shape, coordinates};
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     answer: Cell<u32>,
     /// Stores of the copy engine that it began.
     pub(super) stores: Cell<Groups>,
+    /// Its own copies.
+    pub(super) copies: Copies,
 }
 
 impl Context {
@@ -183,6 +186,7 @@ pub(super) enum Wait {
     Lanes { operation: &'static str, mask: u32, place: Place },
     Converge { place: Place },
     Mbarrier { address: u32, place: Place },
+    Named { id: u32, place: Place },
     Ended,
 }
 
@@ -207,6 +211,7 @@ pub(crate) struct State {
     threads: u32,
     pub(crate) window: Window,
     pub(super) mbarriers: RefCell<Vec<Mbarrier>>,
+    pub(super) named: RefCell<[Named; 16]>,
     pub(crate) clocks: Clocks,
     /// Threads that have not begun, the next one last.
     fresh: RefCell<Vec<u32>>,
@@ -279,6 +284,7 @@ impl Block<'_> {
             threads,
             window: Window::new(self.shape.dynamic_shared_bytes, self.watch_shared),
             mbarriers: RefCell::default(),
+            named: RefCell::default(),
             clocks: Clocks::new(watch, count),
             fresh: RefCell::new((0..threads).collect()),
             running: Cell::new(0),
@@ -307,7 +313,7 @@ impl Block<'_> {
             std::mem::swap(&mut ready, &mut state.released.borrow_mut());
             if ready.is_empty() {
                 if state.ended.get() == threads {
-                    return Ok(());
+                    return self.unseen_copy(&state).map_or(Ok(()), Err);
                 }
                 if !converge(&state) {
                     return Err(self.stuck(&state));
@@ -347,6 +353,7 @@ impl Block<'_> {
                 gathered: Cell::new([0; 32]),
                 answer: Cell::new(0),
                 stores: Cell::default(),
+                copies: Copies::default(),
             };
             loop {
                 let Some(number) = state.fresh.borrow_mut().pop() else { break };
@@ -356,6 +363,7 @@ impl Block<'_> {
                 state.contexts.borrow_mut()[number as usize] = &raw const context;
                 CURRENT.set(&raw const context);
                 thread();
+                context.expect_copies_done();
                 state.waits.borrow_mut()[number as usize] = Wait::Ended;
                 state.ended.set(state.ended.get() + 1);
             }
@@ -389,6 +397,15 @@ impl Block<'_> {
         }
     }
 
+    /// A copy that reported to an mbarrier at which nobody waited for it.
+    fn unseen_copy(&self, state: &State) -> Option<Error> {
+        let (number, place) = state.unseen_copy()?;
+        let block = coordinates(self.number, self.shape.grid);
+        let thread = coordinates(u64::from(number), self.shape.block);
+        let what = "a load of the copy engine";
+        Some(Error::LeftoverCopy { kernel: self.kernel, block, thread, what, place })
+    }
+
     /// Why no thread can go on.
     #[cold]
     fn stuck(&self, state: &State) -> Error {
@@ -411,20 +428,21 @@ impl Block<'_> {
                 Some(&Wait::Mbarrier { place, .. }) => {
                     Some(Whereabouts::Waits { operation: "an mbarrier's wait", place })
                 }
+                Some(&Wait::Named { place, .. }) => Some(Whereabouts::Waits { operation: "a named barrier", place }),
                 Some(Wait::Converge { .. } | Wait::Nothing) => unreachable!("such threads can go on"),
             };
             let missing = lanes(mask).filter_map(|l| lane(l).map(|whereabouts| (l, whereabouts))).collect();
             return Error::LanesMissing { kernel, block, waiting: thread(number), operation, mask, missing, place };
         }
-        let at_mbarrier = |(number, wait): (usize, &Wait)| match *wait {
-            Wait::Mbarrier { address, place } => Some((number, address, place)),
+        let incomplete = |(number, wait): (usize, &Wait)| match *wait {
+            Wait::Mbarrier { address, place } => Some((number, state.lacking(address), place)),
+            Wait::Named { id, place } => Some((number, state.named.borrow()[id as usize].lacking(id), place)),
             _ => None,
         };
-        let mut at_mbarriers = waits.iter().enumerate().filter_map(at_mbarrier);
-        if let Some((number, address, place)) = at_mbarriers.next() {
-            let (waiting, what) = (thread(number), state.lacking(address));
-            let waiting_count = 1 + at_mbarriers.filter(|&(_, other, _)| other == address).count();
-            return Error::WaitsForever { kernel, block, waiting, waiting_count, what, place };
+        let mut incomplete = waits.iter().enumerate().filter_map(incomplete);
+        if let Some((number, what, place)) = incomplete.next() {
+            let waiting_count = 1 + incomplete.filter(|(_, other, _)| *other == what).count();
+            return Error::WaitsForever { kernel, block, waiting: thread(number), waiting_count, what, place };
         }
         let first = |wanted: fn(&Wait) -> bool| waits.iter().position(wanted).unwrap_or(0);
         let (waiting, ended) = (first(|w| matches!(w, Wait::Barrier { .. })), first(|w| matches!(w, Wait::Ended)));

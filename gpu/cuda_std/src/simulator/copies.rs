@@ -1,9 +1,10 @@
-//! The copy engine: asynchronous copies are made at once, and what they must be waited for is kept in mind.
+//! Asynchronous copies: those of the copy engine are made at once, those of single threads when they are waited for; and what
+//! nobody waits for is reported.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use super::block::Context;
-use super::error::Place;
+use super::error::{Error, Place};
 use super::mbarrier::Change;
 use super::watch::{self, Copied, Kind};
 use crate::tensor_map::{Tensor, TensorAdd};
@@ -35,6 +36,26 @@ impl Groups {
         let Groups { open, pending, place } = groups.get();
         groups.set(Groups { open, pending: pending.min(left), place });
     }
+}
+
+/// A copy of `cp_async` that nobody has waited for.
+#[derive(Clone, Copy)]
+struct Later {
+    to: u32,
+    from: *const u8,
+    /// Bytes, and how many of them are read; the others become 0.
+    bytes: [u32; 2],
+    place: Place,
+    /// The number of its group.
+    group: u32,
+}
+
+/// The `cp_async` copies of one thread.
+#[derive(Default)]
+pub(crate) struct Copies {
+    later: RefCell<Vec<Later>>,
+    /// Groups committed.
+    groups: Cell<u32>,
 }
 
 /// Adds the element at the first address to the one at the second.
@@ -201,5 +222,53 @@ impl Context {
 
     pub(crate) fn bulk_wait(&self, left: u32) {
         Groups::wait(&self.stores, left);
+    }
+
+    pub(crate) fn copy_later(&self, to: u32, from: *const u8, bytes: [u32; 2], place: Place) {
+        self.resolve(to, bytes[0] as usize, bytes[0] as usize, place);
+        if bytes[1] > bytes[0] || (bytes[1] > 0 && !(from as usize).is_multiple_of(bytes[0] as usize)) {
+            let message = format!("a copy of {} bytes, of which {} are read at {from:p}", bytes[0], bytes[1]);
+            self.refuse(format!("{message}: no more can be read, from a multiple of the size"), place);
+        }
+        let group = self.copies.groups.get();
+        self.copies.later.borrow_mut().push(Later { to, from, bytes, place, group });
+    }
+
+    pub(crate) fn commit_copies(&self) {
+        self.copies.groups.set(self.copies.groups.get() + 1);
+    }
+
+    /// Makes the copies of all groups but the last `left`; with `None` of those in no group as well.
+    pub(crate) fn finish_copies(&self, left: Option<u32>) {
+        let end = left.map_or(u32::MAX, |left| self.copies.groups.get().saturating_sub(left));
+        let (done, later): (Vec<_>, Vec<_>) = self.copies.later.take().into_iter().partition(|copy| copy.group < end);
+        *self.copies.later.borrow_mut() = later;
+        for Later { to, from, bytes: [bytes, read], place, .. } in done {
+            self.shared_access(to, bytes as usize, Kind::Write, place);
+            let target = self.resolve(to, bytes as usize, bytes as usize, place);
+            // SAFETY: resolved; what is read is initialised, by the promise of `cp_async::copy`.
+            unsafe {
+                target.copy_from_nonoverlapping(from, read as usize);
+                target.add(read as usize).write_bytes(0, (bytes - read) as usize);
+            }
+        }
+    }
+
+    /// At the end of a thread: an error if it didn't wait for something.
+    pub(super) fn expect_copies_done(&self) {
+        let Groups { open, pending, place: stored } = self.stores.take();
+        self.copies.groups.set(0);
+        let later = self.copies.later.take().first().map(|copy| copy.place);
+        if !self.state().window.is_watched() {
+            return;
+        }
+        let (what, place) = match (later, stored) {
+            (Some(place), _) => ("a cp_async copy", place),
+            (None, Some(place)) if open > 0 => ("a store of the copy engine, in no group", place),
+            (None, Some(place)) if pending > 0 => ("a group of stores of the copy engine", place),
+            _ => return,
+        };
+        let (kernel, block, thread) = (self.state().kernel, self.block, self.thread);
+        self.fail(Error::LeftoverCopy { kernel, block, thread, what, place });
     }
 }

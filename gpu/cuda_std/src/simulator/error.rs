@@ -122,6 +122,19 @@ pub enum Error {
         /// Where the first one waits.
         place: Place,
     },
+    /// An asynchronous copy was never waited for.
+    LeftoverCopy {
+        /// The kernel.
+        kernel: &'static str,
+        /// The block.
+        block: [u32; 3],
+        /// The thread that began the copy.
+        thread: [u32; 3],
+        /// What kind of copy.
+        what: &'static str,
+        /// Where it was begun.
+        place: Place,
+    },
     /// Shared memory was read before any thread of the block wrote it.
     UnwrittenShared {
         /// The kernel.
@@ -189,6 +202,11 @@ impl fmt::Display for Error {
             Self::WaitsForever { kernel, block, waiting, waiting_count, what, place } => write!(
                 f,
                 "{kernel}: block {block:?}: {waiting_count} threads (first {waiting:?}, at {place}) wait forever: {what}"
+            ),
+            Self::LeftoverCopy { kernel, block, thread, what, place } => write!(
+                f,
+                "{kernel}: block {block:?}, thread {thread:?} began {what} at {place} that was never waited for; wait for all \
+                 asynchronous copies before the kernel ends"
             ),
             Self::UnwrittenShared { kernel, access, index } => write!(
                 f,

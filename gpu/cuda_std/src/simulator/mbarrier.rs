@@ -66,6 +66,18 @@ impl State {
         }
     }
 
+    /// The thread and the place of a copy that no thread knows to be done, where that is watched.
+    pub(super) fn unseen_copy(&self) -> Option<(u32, Place)> {
+        if !self.window.is_watched() {
+            return None;
+        }
+        self.mbarriers.borrow().iter().enumerate().find_map(|(at, barrier)| {
+            let column = self.threads() + at as u32;
+            let seen = (0..self.threads()).any(|thread| self.clocks.get(thread, column) >= barrier.copies);
+            barrier.last_copy.filter(|_| !seen)
+        })
+    }
+
     /// What the phase lacks, for messages.
     pub(super) fn lacking(&self, address: u32) -> String {
         let barriers = self.mbarriers.borrow();

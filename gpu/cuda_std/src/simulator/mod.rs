@@ -6,14 +6,17 @@
 //! is not reached by all threads of the block or a warp operation not by all lanes of its mask, and, where [`Options`] asks
 //! for it, when shared memory is read that nobody wrote, and when two threads race for an element.
 //!
-//! Threads of a block run in order between barriers; [`Options::seed`] tries other orders. Asynchronous copies are not
-//! modelled, and neither is time: only accesses through `Global`, `GlobalMut`, `Shared` and `SharedSlice` are watched.
+//! Threads of a block run in order between barriers; [`Options::seed`] tries other orders. Copies of the copy engine
+//! (TMA) are made at once, those of `cp_async` when they are waited for; that readers wait is checked for both, and that nothing is
+//! left when a thread ends. What the simulator doesn't see: a missing `tma::fence_async` between a thread's own writes and the
+//! copy engine, when a copy really happens, how long anything takes, and accesses that go through raw pointers.
 
 mod block;
 mod clocks;
 pub(crate) mod copies;
 mod error;
 pub(crate) mod mbarrier;
+mod named;
 pub(crate) mod watch;
 mod window;
 

@@ -62,6 +62,10 @@ impl Window {
         }
     }
 
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watch
+    }
+
     /// The start of the dynamic memory.
     pub(crate) fn dynamic(&self) -> *mut u8 {
         self.dynamic.start()
