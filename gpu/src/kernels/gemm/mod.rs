@@ -4,15 +4,26 @@
 //! column; for a row-major result the launcher computes the transpose, op(B)ᵀ · op(A)ᵀ. The factors may lie in any way: whether
 //! one is transposed is a matter of its strides.
 
+mod mma;
 mod naive;
 mod output;
 mod simt;
+mod tensor_core;
+mod wgmma;
 mod wide;
 
 use cuda_std::DeviceCopy;
+pub use mma::{
+    GEMM_MMA_BLOCK, GEMM_MMA_SHARED_BYTES, GEMM_MMA_TILE, MmaLayout, gemm_mma, gemm_mma_blocks, gemm_mma_parts,
+};
 pub use naive::{gemm_naive, gemm_sums};
 pub use output::{Output, RUN};
 pub use simt::{Simt, gemm_simt, gemm_simt_blocks, gemm_simt_parts};
+pub use tensor_core::{AlongK, AlongLines, TensorCore};
+pub use wgmma::{
+    Tile, Tile128, Tile192, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS, WgmmaLayout, WgmmaShape, gemm_wgmma,
+    wgmma_shared_bytes, wgmma_supports,
+};
 
 use crate::epilogue::{Axis, Sums};
 

@@ -13,7 +13,7 @@
 //! | | finish and store | |
 //!
 //! Both factors are zero-filled and the result clipped by TMA, so any size works whose leading dimensions are multiples of 16 bytes; the
-//! launcher sends others to a simpler kernel, [`gemm_simt`](super::gemm_simt), which is this one's oracle.
+//! launcher sends others to a simpler kernel, [`gemm_simt()`](super::gemm_simt()), which is this one's oracle.
 
 mod finish;
 mod raster;
@@ -21,92 +21,37 @@ mod tile;
 
 use cuda_std::mbarrier::{self, Barrier};
 use cuda_std::shared::{Address, Dynamic};
-use cuda_std::tensor_map::{TensorElement, TensorMap, TensorMapMut};
+use cuda_std::tensor_map::{TensorMap, TensorMapMut};
 use cuda_std::wgmma::{self, Accumulator, Descriptor};
 use cuda_std::{Global, GlobalMut, kernel, thread, tma, warp};
 
+use super::tensor_core::{AlongK, AlongLines, TensorCore};
 use crate::epilogue::Epilogue;
-use crate::{Element, bf16, f16};
-pub use finish::supports;
+pub use finish::wgmma_supports;
 use finish::{Finish, Matrices, Ring};
 pub use raster::WgmmaShape;
 use tile::{CONSUMER_ROWS, HALF, ROW};
-pub use tile::{DEPTH, ROWS, THREADS, Tile, Tile128, Tile192, Tile200};
-
-/// 16-bit numbers that tensor cores multiply.
-pub trait TensorCore: Element<Compute = f32> + TensorElement {
-    /// The name of the format in instructions.
-    type Format: wgmma::Format;
-    /// Two numbers, each rounded to nearest, ties to even; `low` in the lower half.
-    fn pack(low: f32, high: f32) -> u32;
-    /// The two numbers, the lower half first.
-    fn unpack(pair: u32) -> [f32; 2];
-}
-
-macro_rules! tensor_core {
-    ($($number:ident: $format:ident, $convert:literal;)*) => {$(
-        impl TensorCore for $number {
-            type Format = wgmma::$format;
-
-            #[inline(always)]
-            fn pack(low: f32, high: f32) -> u32 {
-                #[cfg(target_os = "cuda")]
-                {
-                    let pair: u32;
-                    // SAFETY: a conversion between registers.
-                    unsafe {
-                        core::arch::asm!(concat!($convert, " {}, {}, {};"), out(reg32) pair, in(reg32) high, in(reg32) low,
-                            options(pure, nomem, nostack, preserves_flags));
-                    }
-                    pair
-                }
-                #[cfg(not(target_os = "cuda"))]
-                {
-                    u32::from(Self::from_f32(low).to_bits()) | u32::from(Self::from_f32(high).to_bits()) << 16
-                }
-            }
-
-            #[inline(always)]
-            fn unpack(pair: u32) -> [f32; 2] {
-                [Self::from_bits(pair as u16).to_f32(), Self::from_bits((pair >> 16) as u16).to_f32()]
-            }
-        }
-    )*};
-}
-
-tensor_core! {
-    f16: F16, "cvt.rn.f16x2.f32";
-    bf16: Bf16, "cvt.rn.bf16x2.f32";
-}
+pub use tile::{Tile, Tile128, Tile192, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS};
 
 /// How a factor lies in global memory, and how TMA brings it into a stage.
-pub trait Layout: 'static {
+pub trait WgmmaLayout: 'static {
     /// How it then lies in shared memory.
     type Orientation: wgmma::Orientation;
 
-    /// Bytes of a stage for `lines` rows of the left or columns of the right factor, and [`DEPTH`] numbers of each.
+    /// Bytes of a stage for `lines` rows of the left or columns of the right factor, and [`WGMMA_DEPTH`] numbers of each.
     fn bytes(lines: u32) -> u32;
 
     /// Where the products' instructions find the lines from a multiple of 64 on.
     fn descriptor(stage: Address) -> Descriptor<Self::Orientation>;
 
-    /// Starts the copies of lines `line..line + lines` and elements `k..k + DEPTH` of each.
+    /// Starts the copies of lines `line..line + lines` and elements `k..k + WGMMA_DEPTH` of each.
     ///
     /// # Safety
     /// The stage must be unused, and the barrier expect the stage's bytes.
     unsafe fn load<T: TensorCore>(map: &TensorMap<T, 3>, lines: u32, at: [i32; 3], stage: Address, full: Barrier);
 }
 
-/// The elements along k are contiguous: a left factor that is stored transposed, a right factor that is stored as it is.
-#[derive(Clone, Copy, Debug)]
-pub struct KContiguous;
-
-/// The elements along a row of the result (left factor) or a column (right factor) are contiguous: a left factor that is stored as it is, a
-/// right factor that is stored transposed.
-#[derive(Clone, Copy, Debug)]
-pub struct LinesContiguous;
-
-impl Layout for KContiguous {
+impl WgmmaLayout for AlongK {
     type Orientation = wgmma::AlongK;
 
     #[inline(always)]
@@ -132,7 +77,7 @@ impl Layout for KContiguous {
     }
 }
 
-impl Layout for LinesContiguous {
+impl WgmmaLayout for AlongLines {
     type Orientation = wgmma::AcrossK;
 
     #[inline(always)]
@@ -178,8 +123,8 @@ impl Place {
 }
 
 /// Bytes of dynamic shared memory that a block needs.
-pub fn shared_bytes<S: Tile, L: Layout, R: Layout>() -> u32 {
-    let stage = L::bytes(ROWS) + R::bytes(S::COLUMNS);
+pub fn wgmma_shared_bytes<S: Tile, L: WgmmaLayout, R: WgmmaLayout>() -> u32 {
+    let stage = L::bytes(WGMMA_ROWS) + R::bytes(S::COLUMNS);
     let barriers = 2 * S::STAGES + 2 * 2 * S::BUFFERS;
     S::STAGES * stage + 2 * S::BUFFERS * finish::buffer_bytes::<S>() + barriers * Barrier::BYTES
 }
@@ -197,11 +142,11 @@ struct Block {
 impl Block {
     /// Carves it up, by all threads.
     #[inline(always)]
-    fn new<S: Tile, L: Layout, R: Layout>() -> Self {
-        let stages = Dynamic::new().take_aligned::<u8, 1024>(shared_bytes::<S, L, R>() as usize).address();
-        let buffers = stages.offset(S::STAGES * (L::bytes(ROWS) + R::bytes(S::COLUMNS)));
+    fn new<S: Tile, L: WgmmaLayout, R: WgmmaLayout>() -> Self {
+        let stages = Dynamic::new().take_aligned::<u8, 1024>(wgmma_shared_bytes::<S, L, R>() as usize).address();
+        let buffers = stages.offset(S::STAGES * (L::bytes(WGMMA_ROWS) + R::bytes(S::COLUMNS)));
         let buffer_bytes = S::BUFFERS * finish::buffer_bytes::<S>();
-        // SAFETY: the launcher asks for `shared_bytes`; each part is used for one thing.
+        // SAFETY: the launcher asks for `wgmma_shared_bytes`; each part is used for one thing.
         unsafe {
             let full = Barrier::at(buffers.offset(2 * buffer_bytes));
             let empty = full.add(S::STAGES);
@@ -242,10 +187,10 @@ impl Block {
     }
 }
 
-/// A product of 16-bit matrices, for one block on each multiprocessor: `grid = min(multiprocessors, tiles)`, [`THREADS`] threads,
-/// [`shared_bytes`] of dynamic shared memory.
+/// A product of 16-bit matrices, for one block on each multiprocessor: `grid = min(multiprocessors, tiles)`, [`WGMMA_THREADS`] threads,
+/// [`wgmma_shared_bytes`] of dynamic shared memory.
 ///
-/// `left` has boxes of 64 along k x [`ROWS`] ([`KContiguous`]) or 64 x 64 ([`LinesContiguous`]), `right` of 64 x
+/// `left` has boxes of 64 along k x [`WGMMA_ROWS`] ([`AlongK`]) or 64 x 64 ([`AlongLines`]), `right` of 64 x
 /// [`COLUMNS`](Tile::COLUMNS) or 64 x 64, both with 128-byte swizzle. `operand` is what the epilogue reads (source or aux), `kept` the aux
 /// that it keeps; these and `result` have boxes of 64 rows x 8 [`CHUNK`](Tile::CHUNK) columns with 128-byte swizzle. The third dimension of
 /// each is the batch. What isn't used is never touched. `partials` has one sum for each row and column of tiles.
@@ -255,7 +200,7 @@ impl Block {
 /// # Safety
 /// The maps must describe the matrices of `shape` with these boxes, and `bias` and `partials` be as long as the epilogue needs them.
 #[kernel(module = "gemm_wgmma", arch = "sm_90a", block = 384, min_blocks = 1)]
-pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
+pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaLayout>(
     shape: WgmmaShape,
     epilogue: E,
     left: TensorMap<T, 3>,
@@ -266,7 +211,7 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
     bias: Global<T>,
     partials: GlobalMut<f32>,
 ) {
-    if !finish::supports::<E>() {
+    if !finish::wgmma_supports::<E>() {
         cuda_std::trap();
     }
     let thread = thread::thread_idx_x();
@@ -304,22 +249,25 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layo
 /// # Safety
 /// By one thread. The maps must describe the factors.
 #[inline(always)]
-unsafe fn produce<T: TensorCore, S: Tile, L: Layout, R: Layout>(
+unsafe fn produce<T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaLayout>(
     shape: &WgmmaShape,
     left: &TensorMap<T, 3>,
     right: &TensorMap<T, 3>,
     block: Block,
 ) {
-    let (left_bytes, right_bytes) = (L::bytes(ROWS), R::bytes(S::COLUMNS));
+    let (left_bytes, right_bytes) = (L::bytes(WGMMA_ROWS), R::bytes(S::COLUMNS));
     // The stages are free at first: the phase before the first one counts as complete.
     let mut place = Place { stage: 0, parity: 1 };
     let mut backwards = 0;
     let mut number = thread::block_idx_x();
     while number < shape.tiles() {
         let at = shape.tile(number);
-        let (row, column, matrix) = ((at.row * ROWS) as i32, (at.column * S::COLUMNS) as i32, at.matrix as i32);
-        let (mut k, step) =
-            if backwards != 0 { (((shape.steps - 1) * DEPTH) as i32, -(DEPTH as i32)) } else { (0, DEPTH as i32) };
+        let (row, column, matrix) = ((at.row * WGMMA_ROWS) as i32, (at.column * S::COLUMNS) as i32, at.matrix as i32);
+        let (mut k, step) = if backwards != 0 {
+            (((shape.steps - 1) * WGMMA_DEPTH) as i32, -(WGMMA_DEPTH as i32))
+        } else {
+            (0, WGMMA_DEPTH as i32)
+        };
         backwards ^= shape.snake & 1;
         for _ in 0..shape.steps {
             // SAFETY: the stage is free, and within the ring.
@@ -328,7 +276,7 @@ unsafe fn produce<T: TensorCore, S: Tile, L: Layout, R: Layout>(
                 let full = block.full.add(place.stage);
                 full.arrive_expect_tx(left_bytes + right_bytes);
                 let stage = block.stages.offset(place.stage * (left_bytes + right_bytes));
-                L::load(left, ROWS, [row, k, matrix], stage, full);
+                L::load(left, WGMMA_ROWS, [row, k, matrix], stage, full);
                 R::load(right, S::COLUMNS, [column, k, matrix], stage.offset(left_bytes), full);
             }
             k += step;
@@ -339,14 +287,14 @@ unsafe fn produce<T: TensorCore, S: Tile, L: Layout, R: Layout>(
 }
 
 /// The factors of one stage, for one consumer.
-struct Factors<L: Layout, R: Layout> {
+struct Factors<L: WgmmaLayout, R: WgmmaLayout> {
     left: Descriptor<L::Orientation>,
     right: Descriptor<R::Orientation>,
     /// Bytes of a stage.
     stage: u32,
 }
 
-impl<L: Layout, R: Layout> Factors<L, R> {
+impl<L: WgmmaLayout, R: WgmmaLayout> Factors<L, R> {
     /// Adds the product of one stage to the sums of one half (0 or 1): four instructions, each of 16 along k.
     ///
     /// # Safety
@@ -420,7 +368,7 @@ impl<L: Layout, R: Layout> Factors<L, R> {
 }
 
 /// Bytes between the parts of a factor that two products after each other take.
-const fn step<L: Layout>() -> u32 {
+const fn step<L: WgmmaLayout>() -> u32 {
     <L::Orientation as wgmma::Orientation>::STEP
 }
 
@@ -429,7 +377,7 @@ const fn step<L: Layout>() -> u32 {
 /// # Safety
 /// By the two consumer warpgroups. The map must describe the result, and `bias` fit the shape.
 #[inline(always)]
-unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
+unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaLayout>(
     shape: &WgmmaShape,
     epilogue: &E,
     matrices: Matrices<'_, T>,
@@ -453,7 +401,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
             _ => wgmma::increase_registers::<240>(),
         }
         let consumer = warp::uniform(thread::thread_idx_x() / 128) - 1;
-        let (left_bytes, right_bytes) = (L::bytes(ROWS), R::bytes(S::COLUMNS));
+        let (left_bytes, right_bytes) = (L::bytes(WGMMA_ROWS), R::bytes(S::COLUMNS));
         let factors = Factors::<L, R> {
             left: L::descriptor(block.stages.offset(consumer * CONSUMER_ROWS * ROW)).uniform(),
             right: R::descriptor(block.stages.offset(left_bytes)).uniform(),
@@ -484,7 +432,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: Layout, R: Layout>(
             });
             wgmma::commit_group();
             let at = shape.tile(number);
-            let (row, column) = (at.row * ROWS + consumer * CONSUMER_ROWS, at.column * S::COLUMNS);
+            let (row, column) = (at.row * WGMMA_ROWS + consumer * CONSUMER_ROWS, at.column * S::COLUMNS);
             let halves = [finish.half(row, column, at.matrix), finish.half(row + HALF, column, at.matrix)];
 
             // Meanwhile half 1 of the previous tile is finished. It is complete; the wait tells ptxas so.

@@ -6,18 +6,18 @@
 use cuda_std::wgmma::{Accumulator, Fragment};
 
 /// Numbers of 16 bits along k that one stage holds: 128 bytes, the span of the swizzle.
-pub const DEPTH: u32 = 64;
+pub const WGMMA_DEPTH: u32 = 64;
 /// Bytes of one row of a stage, and of a group of eight.
-pub(super) const ROW: u32 = 2 * DEPTH;
+pub(super) const ROW: u32 = 2 * WGMMA_DEPTH;
 /// Rows of the result for each accumulator: the rows of one `wgmma`.
 pub(super) const HALF: u32 = 64;
 /// Rows of the result that a consumer warpgroup computes, in two halves.
 pub(super) const CONSUMER_ROWS: u32 = 2 * HALF;
 /// Rows of the result that a block computes: those of two consumers.
-pub const ROWS: u32 = 2 * CONSUMER_ROWS;
+pub const WGMMA_ROWS: u32 = 2 * CONSUMER_ROWS;
 /// Threads of a block: a producer warpgroup and two consumers.
-pub const THREADS: u32 = 384;
-/// A block tile of [`ROWS`] x [`COLUMNS`](Self::COLUMNS) of the result.
+pub const WGMMA_THREADS: u32 = 384;
+/// A block tile of [`WGMMA_ROWS`] x [`COLUMNS`](Self::COLUMNS) of the result.
 pub trait Tile: Copy + 'static {
     /// The sums of 64 rows.
     type Sums: Accumulator;

@@ -9,11 +9,12 @@ use cuda_std::mbarrier::Barrier;
 use cuda_std::shared::Address;
 use cuda_std::tensor_map::{TensorMap, TensorMapMut};
 use cuda_std::wgmma::{Accumulator, Groups};
-use cuda_std::{Global, GlobalMut, matrix, thread, tma, warp};
+use cuda_std::{Global, GlobalMut, barrier, matrix, thread, tma, warp};
 
-use super::tile::{CONSUMER_ROWS, HALF, ROW, ROWS, Tile};
-use super::{Place, TensorCore, WgmmaShape};
+use super::tile::{CONSUMER_ROWS, HALF, ROW, Tile, WGMMA_ROWS};
+use super::{Place, WgmmaShape};
 use crate::epilogue::{Aux, Axis, Epilogue, Operands, Sums};
+use crate::kernels::gemm::TensorCore;
 
 /// Bytes of one buffer.
 pub(super) const fn buffer_bytes<S: Tile>() -> u32 {
@@ -31,7 +32,7 @@ const fn keeps<E: Epilogue>() -> bool {
 }
 
 /// Whether this kernel can do what the epilogue asks: at most one matrix read or kept, no masks, no pairs of rows, and sums of rows only.
-pub const fn supports<E: Epilogue>() -> bool {
+pub const fn wgmma_supports<E: Epilogue>() -> bool {
     let matrices = E::SOURCE as u32 + matches!(E::AUX, Aux::Read | Aux::Written) as u32;
     let masks = matches!(E::AUX, Aux::MaskRead | Aux::MaskWritten);
     matrices <= 1 && !masks && !E::GATED && matches!(E::SUMS, Sums::None | Sums::Rows)
@@ -303,7 +304,7 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
                     }
                 }
             }
-            named_barrier(1 + finish.consumer, 128);
+            barrier::sync(1 + finish.consumer, 128);
             if finish.lead {
                 let at = [row as i32, (column + chunk * S::CHUNK * 8) as i32, matrix as i32];
                 finish.matrices.result.store(at, buffer);
@@ -369,19 +370,8 @@ pub(super) unsafe fn feed<T: TensorCore, S: Tile>(
     while number < shape.tiles() {
         let at = shape.tile(number);
         for rows in 0..2 {
-            half(at.row * ROWS + consumer * CONSUMER_ROWS + rows * HALF, at.column * S::COLUMNS, at.matrix);
+            half(at.row * WGMMA_ROWS + consumer * CONSUMER_ROWS + rows * HALF, at.column * S::COLUMNS, at.matrix);
         }
         number += thread::grid_dim_x();
     }
-}
-
-/// TEMP
-#[inline(always)]
-unsafe fn named_barrier(id: u32, count: u32) {
-    #[cfg(target_os = "cuda")]
-    unsafe {
-        core::arch::asm!("bar.sync {}, {};", in(reg32) id, in(reg32) count, options(nostack))
-    }
-    #[cfg(not(target_os = "cuda"))]
-    let _ = (id, count);
 }

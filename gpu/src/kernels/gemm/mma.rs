@@ -1,0 +1,371 @@
+//! Matrix products by tensor cores (`mma.sync`, sm_80 and later) for 16-bit numbers, with f32 sums.
+//!
+//! A block of 256 threads computes a tile of 128 x 128. Four stages of both factors, 32 steps of k each, are on their way from
+//! global to shared memory (`cp.async`) while a fifth is multiplied; what lies beyond a factor is filled with zeros. Eight warps
+//! compute 64 columns of 32 rows each, in order of k but for the order inside one instruction. At the end the sums go through shared memory, so
+//! that the epilogue's accesses are whole lines; it is the code of the simple kernels.
+//!
+//! The tensor core's rows are the result's columns: a thread then has neighbouring rows, which are neighbours in memory.
+
+use cuda_std::shared::{Address, Dynamic};
+use cuda_std::{Global, GlobalMut, SharedSlice, cp_async, kernel, matrix, thread, warp};
+
+use super::tensor_core::{AlongK, AlongLines, TensorCore};
+use super::wide::{self, lanes};
+use super::{GemmShape, Output, RUN, Strides};
+use crate::epilogue::{Epilogue, Sums};
+
+/// Threads of a block.
+pub const GEMM_MMA_BLOCK: usize = 256;
+/// Rows and columns of a tile.
+pub const GEMM_MMA_TILE: usize = 128;
+/// Steps of k in one stage.
+const DEPTH: usize = 32;
+/// Stages in shared memory.
+const STAGES: u32 = 4;
+/// Bytes of one factor's stage, and of a stage.
+const FACTOR_BYTES: u32 = (GEMM_MMA_TILE * DEPTH * 2) as u32;
+const STAGE_BYTES: u32 = 2 * FACTOR_BYTES;
+/// A column of sums at the end: padded, so that neighbouring columns begin in different banks.
+const PITCH: usize = GEMM_MMA_TILE + 8;
+/// Tile rows that are computed side by side, so that their factors are still in the cache.
+const BAND: usize = 8;
+/// Dynamic shared memory of a block, in bytes: stages, and at the end all sums.
+pub const GEMM_MMA_SHARED_BYTES: usize = {
+    let (stages, sums) = ((STAGES * STAGE_BYTES) as usize, GEMM_MMA_TILE * PITCH * 4);
+    if stages > sums { stages } else { sums }
+};
+
+/// How a factor lies in global and in shared memory. A line is a row of the left or a column of the right factor.
+pub trait MmaLayout: 'static {
+    /// The stride that is not 1, of strides as lines x k.
+    fn leading(strides: &Strides) -> usize;
+
+    /// For one of the stage's 512 pieces of 16 bytes: its line, its k, where it lies in the stage, and how many of the eight elements exist.
+    fn piece(number: u32) -> (u32, u32, u32);
+
+    /// Elements of a piece that exist, `lines` and `depth` being those from its first one on.
+    fn existing(lines: isize, depth: isize) -> isize;
+
+    /// The address, relative to the stage, of this lane's row for `load_matrices_4`: lines `line..line + 16`, `k..k + 16` of the stage. `HALVES`
+    /// says which half changes first from one of the four matrices to the next.
+    fn row<const K_FIRST: bool>(line: u32, k: u32) -> u32;
+
+    /// The four matrices.
+    ///
+    /// # Safety
+    /// As [`matrix::load_matrices_4`].
+    unsafe fn load(row: Address) -> [u32; 4];
+}
+
+/// Where lane `l`'s row is among four matrices: (which half of the lines, which half of k, row of its matrix).
+#[inline(always)]
+fn quarter<const K_FIRST: bool>() -> (u32, u32, u32) {
+    let lane = warp::lane_id();
+    let (low, high) = (lane / 8 % 2, lane / 16);
+    if K_FIRST { (high, low, lane % 8) } else { (low, high, lane % 8) }
+}
+
+impl MmaLayout for AlongK {
+    #[inline(always)]
+    fn leading(strides: &Strides) -> usize {
+        strides.row
+    }
+
+    /// Rows of 64 bytes; their pieces are exchanged so that eight rows meet all banks.
+    #[inline(always)]
+    fn piece(number: u32) -> (u32, u32, u32) {
+        let (line, piece) = (number / 4, number % 4);
+        (line, piece * 8, line * 64 + ((piece ^ (line / 2 % 4)) * 16))
+    }
+
+    #[inline(always)]
+    fn existing(lines: isize, depth: isize) -> isize {
+        if lines > 0 { depth } else { 0 }
+    }
+
+    #[inline(always)]
+    fn row<const K_FIRST: bool>(line: u32, k: u32) -> u32 {
+        let (lines, ks, row) = quarter::<K_FIRST>();
+        let (line, piece) = (line + lines * 8 + row, k / 8 + ks);
+        line * 64 + ((piece ^ (line / 2 % 4)) * 16)
+    }
+
+    #[inline(always)]
+    unsafe fn load(row: Address) -> [u32; 4] {
+        // SAFETY: by the caller.
+        unsafe { matrix::load_matrices_4(row) }
+    }
+}
+
+impl MmaLayout for AlongLines {
+    #[inline(always)]
+    fn leading(strides: &Strides) -> usize {
+        strides.column
+    }
+
+    /// Rows of 256 bytes, one for each k.
+    #[inline(always)]
+    fn piece(number: u32) -> (u32, u32, u32) {
+        let (k, piece) = (number / 16, number % 16);
+        (piece * 8, k, k * 256 + ((piece ^ (k % 8)) * 16))
+    }
+
+    #[inline(always)]
+    fn existing(lines: isize, depth: isize) -> isize {
+        if depth > 0 { lines } else { 0 }
+    }
+
+    #[inline(always)]
+    fn row<const K_FIRST: bool>(line: u32, k: u32) -> u32 {
+        let (lines, ks, row) = quarter::<K_FIRST>();
+        let (k, piece) = (k + ks * 8 + row, line / 8 + lines);
+        k * 256 + ((piece ^ (k % 8)) * 16)
+    }
+
+    #[inline(always)]
+    unsafe fn load(row: Address) -> [u32; 4] {
+        // SAFETY: by the caller.
+        unsafe { matrix::load_matrices_4_transposed(row) }
+    }
+}
+
+/// One factor's way into shared memory: each thread copies two pieces of each stage.
+struct Feed {
+    /// The next piece of each.
+    from: [*const u8; 2],
+    /// Bytes from one stage's piece to the next one's.
+    step: usize,
+    /// Lines from this piece's first one on, and k likewise; may be less than nothing.
+    lines: [isize; 2],
+    depth: [isize; 2],
+    /// Where the pieces lie in the stage.
+    place: [u32; 2],
+}
+
+impl Feed {
+    #[inline(always)]
+    fn new<T: TensorCore, L: MmaLayout>(
+        view: &Global<T>,
+        strides: Strides,
+        [batch, first, lines, k]: [usize; 4],
+    ) -> Self {
+        let thread = thread::thread_idx_x();
+        let pieces = [0, 1].map(|i| L::piece(thread + i * GEMM_MMA_BLOCK as u32));
+        let of = |line: u32, depth: u32| strides.offset(batch, first + line as usize, depth as usize);
+        Self {
+            from: pieces.map(|(line, depth, _)| view.as_ptr().wrapping_add(of(line, depth)).cast()),
+            step: DEPTH * strides.column * 2,
+            lines: pieces.map(|(line, ..)| lines as isize - (first + line as usize) as isize),
+            depth: pieces.map(|(_, depth, _)| k as isize - depth as isize),
+            place: pieces.map(|(.., place)| place),
+        }
+    }
+
+    /// Begins the copies of the next stage.
+    ///
+    /// # Safety
+    /// Nobody may use the stage until the copies were waited for.
+    #[inline(always)]
+    unsafe fn copy<L: MmaLayout>(&mut self, stage: Address) {
+        for i in 0..2 {
+            let elements = L::existing(self.lines[i], self.depth[i]).clamp(0, 8);
+            // SAFETY: only elements that exist are read, 16 bytes aligned by the launcher's choice of this kernel.
+            unsafe { cp_async::copy_or_zero::<16>(stage.offset(self.place[i]), self.from[i], elements as u32 * 2) };
+            self.from[i] = self.from[i].wrapping_add(self.step);
+            self.depth[i] -= DEPTH as isize;
+        }
+    }
+}
+
+/// Blocks that compute tiles: one for each.
+pub const fn gemm_mma_blocks(shape: &GemmShape) -> usize {
+    shape.m.div_ceil(GEMM_MMA_TILE) * shape.n.div_ceil(GEMM_MMA_TILE) * shape.batch
+}
+
+/// How many partial sums there are of each sum.
+pub const fn gemm_mma_parts(shape: &GemmShape, sums: Sums) -> usize {
+    match sums {
+        Sums::Rows => shape.n.div_ceil(GEMM_MMA_TILE),
+        Sums::Columns => shape.m.div_ceil(GEMM_MMA_TILE),
+        _ => 0,
+    }
+}
+
+/// One block for each tile, [`gemm_mma_blocks`] along x, with [`GEMM_MMA_SHARED_BYTES`] of dynamic shared memory. `A` and `B` say how the factors
+/// lie; their leading dimensions must be multiples of 8, their addresses multiples of 16 bytes. Sums of the factors
+/// ([`Sums::Left`], [`Sums::Right`]) are not made here.
+#[kernel(module = "gemm_mma", arch = "sm_80", block = 256, min_blocks = 2)]
+pub fn gemm_mma<E: Epilogue, T: TensorCore, A: MmaLayout, B: MmaLayout>(
+    shape: GemmShape,
+    epilogue: E,
+    a: Global<T>,
+    b: Global<T>,
+    bias: Global<T>,
+    source: Global<T>,
+    aux_in: Global<T>,
+    mask_in: Global<u8>,
+    aux_out: GlobalMut<T>,
+    mask_out: GlobalMut<u8>,
+    out: GlobalMut<T>,
+    partials: GlobalMut<f32>,
+) {
+    let output = Output { shape, epilogue, bias, source, aux_in, aux_out, mask_in, mask_out, out };
+    output.check(&a, &b);
+    let aligned = |address: usize, leading: usize, batch: usize| address % 16 == 0 && (leading | batch) % 8 == 0;
+    let right = aligned(a.as_ptr() as usize, A::leading(&shape.a), shape.a.batch)
+        && aligned(b.as_ptr() as usize, B::leading(&shape.b.transposed()), shape.b.batch);
+    if !right || matches!(E::SUMS, Sums::Left | Sums::Right) {
+        cuda_std::trap();
+    }
+    let block = thread::block_idx_x() as usize;
+    if block < gemm_mma_blocks(&shape) {
+        Tile { output, a, b, partials, block }.compute::<A, B>();
+    }
+}
+
+/// What one block works on.
+struct Tile<'a, E, T: TensorCore> {
+    output: Output<'a, E, T, T>,
+    a: Global<'a, T>,
+    b: Global<'a, T>,
+    partials: GlobalMut<'a, f32>,
+    block: usize,
+}
+
+impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
+    #[inline(always)]
+    fn compute<A: MmaLayout, B: MmaLayout>(mut self) {
+        let GemmShape { m, n, k, a: a_strides, b: b_strides, .. } = self.output.shape;
+        let [batch, tile_row, tile_column] = self.place();
+        let (first_row, first_column) = (tile_row * GEMM_MMA_TILE, tile_column * GEMM_MMA_TILE);
+        let mut left = Feed::new::<T, A>(&self.a, a_strides, [batch, first_row, m, k]);
+        let mut right = Feed::new::<T, B>(&self.b, b_strides.transposed(), [batch, first_column, n, k]);
+        let shared = Dynamic::new().take_aligned::<f32, 128>(GEMM_MMA_SHARED_BYTES / 4);
+        let stages = shared.address();
+        let steps = k.div_ceil(DEPTH);
+
+        let warp = thread::thread_idx_x() / 32;
+        let (row, column) = (warp % 4 * 32, warp / 4 * 64);
+        let mut sums = [[[0.0; 4]; 4]; 4];
+        // SAFETY: (of the whole loop) a stage is multiplied after its copies were waited for and a barrier, and copied to after the barrier that
+        // all threads reach when they have multiplied it.
+        let mut fetch = |stage: u32, step: usize| unsafe {
+            if step < steps {
+                left.copy::<A>(stages.offset(stage * STAGE_BYTES));
+                right.copy::<B>(stages.offset(stage * STAGE_BYTES + FACTOR_BYTES));
+            }
+            cp_async::commit_group();
+        };
+        fetch(0, 0);
+        fetch(1, 1);
+        fetch(2, 2);
+        let (mut now, mut next) = (0, STAGES - 1);
+        for step in 0..steps {
+            cp_async::wait_group::<2>();
+            thread::sync_threads();
+            fetch(next, step + STAGES as usize - 1);
+            let left = stages.offset(now * STAGE_BYTES);
+            let right = left.offset(FACTOR_BYTES);
+            macro_rules! multiply {
+                ($($k:literal)*) => {$(
+                    let rows: [[u32; 4]; 2] = unsafe {
+                        [A::load(left.offset(A::row::<true>(row, $k))), A::load(left.offset(A::row::<true>(row + 16, $k)))]
+                    };
+                    for i in 0..4 {
+                        let columns = unsafe { B::load(right.offset(B::row::<false>(column + i as u32 * 16, $k))) };
+                        for j in 0..4 {
+                            let factor = [rows[j / 2][j % 2 * 2], rows[j / 2][j % 2 * 2 + 1]];
+                            unsafe { matrix::multiply_add::<T::Format>(&mut sums[i][j], columns, factor) };
+                        }
+                    }
+                )*};
+            }
+            multiply!(0 16);
+            now = (now + 1) % STAGES;
+            next = (next + 1) % STAGES;
+        }
+        cp_async::wait_all();
+        thread::sync_threads();
+
+        let lane = warp::lane_id();
+        for i in 0..4 {
+            for j in 0..4 {
+                for below in 0..2 {
+                    let column = column + i as u32 * 16 + below as u32 * 8 + lane / 4;
+                    let row = row + j as u32 * 8 + lane % 4 * 2;
+                    let pair = [sums[i][j][2 * below], sums[i][j][2 * below + 1]];
+                    // SAFETY: the stages are not used any more; each thread has its own places.
+                    unsafe { wide::write_shared(&shared, column as usize * PITCH + row as usize, pair) };
+                }
+            }
+        }
+        thread::sync_threads();
+        self.finish(&shared, [batch, tile_row, tile_column]);
+    }
+
+    /// Which tile of which matrix this block computes: bands of [`BAND`] tile rows, column after column.
+    #[inline(always)]
+    fn place(&self) -> [usize; 3] {
+        let GemmShape { m, n, .. } = self.output.shape;
+        let (rows, columns) = (m.div_ceil(GEMM_MMA_TILE), n.div_ceil(GEMM_MMA_TILE));
+        let (batch, tile) = (self.block / (rows * columns), self.block % (rows * columns));
+        let band = tile / (BAND * columns);
+        let height = (rows - band * BAND).min(BAND);
+        let in_band = tile - band * BAND * columns;
+        [batch, band * BAND + in_band % height, in_band / height]
+    }
+
+    /// The epilogue: each thread finishes runs of eight rows, 16 columns apart.
+    #[inline(always)]
+    fn finish(&mut self, shared: &SharedSlice<f32>, [batch, tile_row, tile_column]: [usize; 3]) {
+        let GemmShape { m, n, .. } = self.output.shape;
+        let (first_row, first_column) = (tile_row * GEMM_MMA_TILE, tile_column * GEMM_MMA_TILE);
+        let thread = thread::thread_idx_x() as usize;
+        let (row, slot) = (thread % 16 * RUN, thread / 16);
+        let wide = self.output.is_wide();
+        let mut row_sums = [0.0; RUN];
+        let mut number = slot;
+        while number < GEMM_MMA_TILE {
+            let column = first_column + number;
+            // SAFETY: written before the barrier.
+            let run: [f32; RUN] = unsafe { wide::read_shared(shared, number * PITCH + row) };
+            let mut values = [0.0; RUN];
+            if column < n && first_row + row < m {
+                // SAFETY: checked at the start; each run is one thread's.
+                values = unsafe { self.output.finish(batch, first_row + row, column, run, wide) };
+            }
+            match E::SUMS {
+                Sums::Rows => row_sums = lanes!(8, |r| row_sums[r] + values[r]),
+                Sums::Columns => {
+                    let mut sum = lanes!(8, |r| values[r]).into_iter().fold(0.0, |sum, value| sum + value);
+                    for distance in [8, 4, 2, 1] {
+                        sum += warp::warp_shuffle_xor(warp::FULL, sum, distance, 16).0;
+                    }
+                    if row == 0 && column < n {
+                        let tiles = m.div_ceil(GEMM_MMA_TILE);
+                        // SAFETY: this tile's and column's own.
+                        unsafe { self.partials.write((batch * tiles + tile_row) * n + column, sum) };
+                    }
+                }
+                _ => {}
+            }
+            number += 16;
+        }
+        if matches!(E::SUMS, Sums::Rows) {
+            thread::sync_threads();
+            // SAFETY: (of both) all sums have been read before the barrier; each thread has its own places.
+            unsafe { wide::write_shared(shared, slot * PITCH + row, row_sums) };
+            thread::sync_threads();
+            if thread < GEMM_MMA_TILE && first_row + thread < m {
+                let mut sum = 0.0;
+                for slot in 0..16 {
+                    sum += unsafe { shared.read(slot * PITCH + thread) };
+                }
+                let tiles = n.div_ceil(GEMM_MMA_TILE);
+                // SAFETY: this tile's and row's own.
+                unsafe { self.partials.write((batch * tiles + tile_column) * m + first_row + thread, sum) };
+            }
+        }
+    }
+}
