@@ -9,9 +9,11 @@ pub mod blocks;
 pub mod echo;
 pub mod faults;
 pub mod rust_cuda;
+pub mod tensor_cores;
 pub mod warps;
 
 use cuda_std::kernels;
+use cuda_std::wgmma::{AcrossK, AlongK, Bf16, E4m3, E5m2, F16, Tf32};
 use warpsmith_gpu::activations::{GeluTanh, Tanh};
 use warpsmith_gpu::kernels::{map_backward, map_forward};
 use warpsmith_gpu::{Then, bf16, f16};
@@ -27,6 +29,7 @@ use crate::echo::{
 };
 use crate::faults::{dynamic_shared, empty, out_of_bounds, traps};
 use crate::rust_cuda::{gemm_naive, vecadd};
+use crate::tensor_cores::{Columns8, Columns64, Columns200, Columns256, matrices, warp_product, warpgroup_product};
 use crate::warps::{reductions, scans, shuffles, votes, warp_barriers};
 
 kernels! {
@@ -58,6 +61,14 @@ kernels! {
     arithmetic<{i32, u32, i64, u64, f32, f64}>;
     bitwise<{i32, u32, i64, u64}>;
     last_block_sum;
+    matrices;
+    warp_product<{F16, Bf16, Tf32, E4m3, E5m2}>;
+    warpgroup_product<Bf16, AlongK, AlongK, {Columns8, Columns256}>;
+    warpgroup_product<Bf16, AlongK, AcrossK, Columns200>;
+    warpgroup_product<Bf16, AcrossK, AlongK, Columns200>;
+    warpgroup_product<F16, AlongK, AlongK, Columns64>;
+    warpgroup_product<F16, AcrossK, AcrossK, Columns64>;
+    warpgroup_product<{Tf32, E4m3, E5m2}, AlongK, AlongK, Columns64>;
     pass_on;
     copied<{4, 8, 16}>;
     copied_to_mbarrier;

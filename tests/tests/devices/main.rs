@@ -9,6 +9,7 @@ mod launch;
 mod map;
 mod matmul;
 mod rust_cuda;
+mod tensor_cores;
 mod training;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         ("map", map::TESTS),
         ("matmul", matmul::TESTS),
         ("rust_cuda", rust_cuda::TESTS),
+        ("tensor_cores", tensor_cores::TESTS),
         ("training", training::TESTS),
         ("runtime", launch::RUNTIME),
     ])

@@ -41,14 +41,14 @@ pub trait MmaLayout: 'static {
     /// The stride that is not 1, of strides as lines x k.
     fn leading(strides: &Strides) -> usize;
 
-    /// For one of the stage's 512 pieces of 16 bytes: its line, its k, where it lies in the stage, and how many of the eight elements exist.
+    /// For one of the stage's 512 pieces of 16 bytes: its line, its k, and where it lies in the stage.
     fn piece(number: u32) -> (u32, u32, u32);
 
     /// Elements of a piece that exist, `lines` and `depth` being those from its first one on.
     fn existing(lines: isize, depth: isize) -> isize;
 
-    /// The address, relative to the stage, of this lane's row for `load_matrices_4`: lines `line..line + 16`, `k..k + 16` of the stage. `HALVES`
-    /// says which half changes first from one of the four matrices to the next.
+    /// Where in the stage this lane's row for `load_matrices_4` lies: of lines `line..line + 16` and `k..k + 16`. `K_FIRST` says that the four
+    /// matrices change their k before their lines.
     fn row<const K_FIRST: bool>(line: u32, k: u32) -> u32;
 
     /// The four matrices.
@@ -212,7 +212,9 @@ pub fn gemm_mma<E: Epilogue, T: TensorCore, A: MmaLayout, B: MmaLayout>(
 ) {
     let output = Output { shape, epilogue, bias, source, aux_in, aux_out, mask_in, mask_out, out };
     output.check(&a, &b);
-    let aligned = |address: usize, leading: usize, batch: usize| address % 16 == 0 && (leading | batch) % 8 == 0;
+    let aligned = |address: usize, leading: usize, batch: usize| {
+        address.is_multiple_of(16) && (leading | batch).is_multiple_of(8)
+    };
     let right = aligned(a.as_ptr() as usize, A::leading(&shape.a), shape.a.batch)
         && aligned(b.as_ptr() as usize, B::leading(&shape.b.transposed()), shape.b.batch);
     if !right || matches!(E::SUMS, Sums::Left | Sums::Right) {
@@ -248,8 +250,8 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
         let warp = thread::thread_idx_x() / 32;
         let (row, column) = (warp % 4 * 32, warp / 4 * 64);
         let mut sums = [[[0.0; 4]; 4]; 4];
-        // SAFETY: (of the whole loop) a stage is multiplied after its copies were waited for and a barrier, and copied to after the barrier that
-        // all threads reach when they have multiplied it.
+        // SAFETY: a stage is multiplied after its copies were waited for and a barrier, and copied to again after the barrier that all threads
+        // reach when they have multiplied it.
         let mut fetch = |stage: u32, step: usize| unsafe {
             if step < steps {
                 left.copy::<A>(stages.offset(stage * STAGE_BYTES));
@@ -269,19 +271,20 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
             let right = left.offset(FACTOR_BYTES);
             macro_rules! multiply {
                 ($($k:literal)*) => {$(
-                    let rows: [[u32; 4]; 2] = unsafe {
-                        [A::load(left.offset(A::row::<true>(row, $k))), A::load(left.offset(A::row::<true>(row + 16, $k)))]
-                    };
-                    for i in 0..4 {
-                        let columns = unsafe { B::load(right.offset(B::row::<false>(column + i as u32 * 16, $k))) };
-                        for j in 0..4 {
+                    let rows = [0, 16].map(|below| A::load(left.offset(A::row::<true>(row + below, $k))));
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let columns = B::load(right.offset(B::row::<false>(column + i as u32 * 16, $k)));
+                        for (j, sums) in sums.iter_mut().enumerate() {
                             let factor = [rows[j / 2][j % 2 * 2], rows[j / 2][j % 2 * 2 + 1]];
-                            unsafe { matrix::multiply_add::<T::Format>(&mut sums[i][j], columns, factor) };
+                            matrix::multiply_add::<T::Format>(sums, columns, factor);
                         }
                     }
                 )*};
             }
-            multiply!(0 16);
+            // SAFETY: the stage's copies were waited for before the barrier; all lanes are here.
+            unsafe {
+                multiply!(0 16);
+            }
             now = (now + 1) % STAGES;
             next = (next + 1) % STAGES;
         }
@@ -289,12 +292,12 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
         thread::sync_threads();
 
         let lane = warp::lane_id();
-        for i in 0..4 {
-            for j in 0..4 {
+        for (i, sums) in sums.iter().enumerate() {
+            for (j, sums) in sums.iter().enumerate() {
                 for below in 0..2 {
                     let column = column + i as u32 * 16 + below as u32 * 8 + lane / 4;
                     let row = row + j as u32 * 8 + lane % 4 * 2;
-                    let pair = [sums[i][j][2 * below], sums[i][j][2 * below + 1]];
+                    let pair = [sums[2 * below], sums[2 * below + 1]];
                     // SAFETY: the stages are not used any more; each thread has its own places.
                     unsafe { wide::write_shared(&shared, column as usize * PITCH + row as usize, pair) };
                 }
@@ -354,12 +357,13 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
         }
         if matches!(E::SUMS, Sums::Rows) {
             thread::sync_threads();
-            // SAFETY: (of both) all sums have been read before the barrier; each thread has its own places.
+            // SAFETY: all sums have been read before the barrier; each thread has its own places.
             unsafe { wide::write_shared(shared, slot * PITCH + row, row_sums) };
             thread::sync_threads();
             if thread < GEMM_MMA_TILE && first_row + thread < m {
                 let mut sum = 0.0;
                 for slot in 0..16 {
+                    // SAFETY: written before the barrier.
                     sum += unsafe { shared.read(slot * PITCH + thread) };
                 }
                 let tiles = n.div_ceil(GEMM_MMA_TILE);

@@ -186,9 +186,8 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H: FnMut()> Groups for Writer<'_, '_, 
             // SAFETY: within the ring.
             unsafe { self.finish.ring.full.add(self.finish.place.stage).wait(self.finish.place.parity) };
         }
-        // SAFETY: (of all accesses to buffers) they are this consumer's, in which no copy is running; a warp has columns of 16 bytes of
-        // its own; all its threads are here.
         if reads::<E>() && !odd {
+            // SAFETY: the buffer is this consumer's and its copy has come; all threads of the warp are here.
             unsafe {
                 if last {
                     self.read[0] = matrix::load_matrices_2_transposed(buffer);
@@ -201,6 +200,7 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H: FnMut()> Groups for Writer<'_, '_, 
         let slot = usize::from(odd);
         (self.results[slot], self.kept[slot]) = self.finished(group, sums, self.read[slot]);
         if odd || last {
+            // SAFETY: the buffers are this consumer's, no copy is running in them, and each warp has 16-byte columns of its own.
             unsafe {
                 write(buffer, odd, self.results);
                 if keeps::<E>() {
@@ -332,7 +332,7 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
             total += warp::warp_shuffle_xor(warp::FULL, total, 1, 32).0;
             total += warp::warp_shuffle_xor(warp::FULL, total, 2, 32).0;
             let row = thread_row(row) + 8 * below as u32;
-            if thread::thread_idx_x() % 4 == 0 && row < shape.rows && column != OUTSIDE {
+            if thread::thread_idx_x().is_multiple_of(4) && row < shape.rows && column != OUTSIDE {
                 // SAFETY: this tile's own part of this row, by the kernel's caller within the view.
                 unsafe { self.finish.matrices.partials.write_unchecked((part * shape.rows + row) as usize, total) };
             }

@@ -173,14 +173,15 @@ impl Block {
     /// Initialises the barriers, by one thread.
     #[inline(always)]
     fn init<S: Tile>(&self) {
-        // SAFETY: (of all) within the rings.
         for i in 0..S::STAGES {
+            // SAFETY: within the ring.
             unsafe {
                 self.full.add(i).init(1);
                 self.empty.add(i).init(2);
             }
         }
         for i in 0..4 * S::BUFFERS {
+            // SAFETY: within the two rings.
             unsafe { self.ring.full.add(i).init(1) };
         }
         mbarrier::fence_init();
@@ -393,7 +394,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
             }
         };
     }
-    // SAFETY (for the whole block): all 128 threads of the warpgroup take the same path, but for those that only the leading thread
+    // SAFETY: all 128 threads of the warpgroup take the same path, but for those that only the leading thread
     // does. A stage is read between its full barrier and the arrival at its empty one, and sums are read after the wait that names them.
     unsafe {
         match S::COLUMNS {
