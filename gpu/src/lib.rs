@@ -17,6 +17,7 @@
 #![cfg_attr(target_os = "cuda", no_std)]
 #![cfg_attr(target_os = "cuda", feature(asm_experimental_arch, core_float_math))]
 
+mod access;
 #[cfg(not(target_os = "cuda"))]
 pub mod accuracy;
 mod activation;

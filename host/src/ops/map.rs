@@ -1,7 +1,7 @@
 //! An activation applied to each element, and its gradient.
 
 use cuda_std::Has;
-use warpsmith_gpu::elementwise::{Backward, Forward};
+use warpsmith_gpu::elementwise::{Backward, Extents, Forward};
 use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
 use warpsmith_gpu::{Activation, Element, Packed};
 
@@ -32,7 +32,7 @@ impl<L: cuda_std::Library> Ops<L> {
             native::map([x], y, Forward(activation));
             return Ok(());
         }
-        let shape = self.strided(y.len(), pack::<T>())?;
+        let shape = self.covering(Extents::flat(y.len()), T::Pack::LANES);
         self.kernel::<map_forward<A, T>>()?.launch(&self.stream, shape, (activation, x, y))
     }
 
@@ -51,7 +51,7 @@ impl<L: cuda_std::Library> Ops<L> {
             native::map_in_place(self.slice_mut("map_in_place", x)?, Forward(activation));
             return Ok(());
         }
-        let shape = self.strided(x.len(), pack::<T>())?;
+        let shape = self.covering(Extents::flat(x.len()), T::Pack::LANES);
         self.kernel::<map_in_place<A, T>>()?.launch(&self.stream, shape, (activation, x))
     }
 
@@ -79,12 +79,7 @@ impl<L: cuda_std::Library> Ops<L> {
             native::map([x, dy], self.slice_mut("map_backward", dx)?, Backward(activation));
             return Ok(());
         }
-        let shape = self.strided(dx.len(), pack::<T>())?;
+        let shape = self.covering(Extents::flat(dx.len()), T::Pack::LANES);
         self.kernel::<map_backward<A, T>>()?.launch(&self.stream, shape, (activation, x, dy, dx))
     }
-}
-
-/// Elements that a thread handles at a time.
-fn pack<T: Element>() -> usize {
-    T::Pack::LANES
 }
