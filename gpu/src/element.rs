@@ -7,13 +7,15 @@ use core::fmt::Debug;
 
 use cuda_std::DeviceCopy;
 
-use crate::Real;
 use crate::elementwise::Function;
+use crate::{Fast, Real};
 
 /// A storage type of tensors.
 pub trait Element: DeviceCopy + Debug + Default + PartialEq + Send + Sync + 'static {
     /// What arithmetic is done in.
     type Compute: Real + Send + Sync;
+    /// What activations are computed in: [`Fast`] where the storage can't show the difference, else the same.
+    type Math: Real + From<Self::Compute> + Into<Self::Compute> + Send + Sync;
     /// As many elements as one 16-byte access moves.
     type Pack: Packed<Self>;
     /// Four elements: what an access moves where elements of different sizes meet.
@@ -115,9 +117,10 @@ fn random_words<C, const L: usize, const N: usize, const M: usize>(
 }
 
 macro_rules! element {
-    ($($element:ident computes in $compute:ident, $lanes:literal in a pack, $quad:ident, $load:expr, $store:expr;)*) => {$(
+    ($($element:ident computes in $compute:ident by $math:ident, $lanes:literal in a pack, $quad:ident, $load:expr, $store:expr;)*) => {$(
         impl Element for $element {
             type Compute = $compute;
+            type Math = $math;
             type Pack = Pack<Self, $lanes>;
             type Quad = $quad<Self, 4>;
             const NAME: &'static str = stringify!($element);
@@ -136,10 +139,10 @@ macro_rules! element {
 }
 
 element! {
-    f32 computes in f32, 4 in a pack, Pack, core::convert::identity, core::convert::identity;
-    f64 computes in f64, 2 in a pack, Pack, core::convert::identity, core::convert::identity;
-    f16 computes in f32, 8 in a pack, ShortPack, f16::to_f32, f16::from_f32;
-    bf16 computes in f32, 8 in a pack, ShortPack, bf16::to_f32, bf16::from_f32;
+    f32 computes in f32 by f32, 4 in a pack, Pack, core::convert::identity, core::convert::identity;
+    f64 computes in f64 by f64, 2 in a pack, Pack, core::convert::identity, core::convert::identity;
+    f16 computes in f32 by Fast, 8 in a pack, ShortPack, f16::to_f32, f16::from_f32;
+    bf16 computes in f32 by Fast, 8 in a pack, ShortPack, bf16::to_f32, bf16::from_f32;
 }
 
 macro_rules! sixteen_bit {

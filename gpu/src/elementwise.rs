@@ -3,6 +3,7 @@
 //! needs no `unsafe`. The [`Function`]s are shared with the native CPU backend, which has loops of its own.
 
 use core::array;
+use core::marker::PhantomData;
 
 use cuda_std::{DeviceCopy, Global, GlobalMut, thread};
 
@@ -28,26 +29,52 @@ pub trait Function<C, const N: usize, const M: usize = 1>: Copy + Send + Sync {
     fn apply(&self, x: [C; N], word: u32) -> [C; M];
 }
 
-/// x ↦ f(x)
+/// An activation `A` or a pair of them, computed in `R`: [`Element::Math`], or [`Fast`](crate::Fast) where it is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Forward<A>(pub A);
+pub struct In<R, A>(pub A, PhantomData<fn() -> R>);
 
-impl<A: Activation, C: Real> Function<C, 1> for Forward<A> {
+impl<R, A> In<R, A> {
+    /// The activation.
     #[inline(always)]
-    fn apply(&self, [x]: [C; 1], _: u32) -> [C; 1] {
-        [self.0.forward(x)]
+    pub fn new(activation: A) -> Self {
+        Self(activation, PhantomData)
     }
 }
 
-/// (x, dy) ↦ f'(x) · dy
-#[derive(Clone, Copy, Debug)]
-pub struct Backward<A>(pub A);
+macro_rules! functions_of_activations {
+    ($($(#[$doc:meta])* $name:ident<$bound:path>, $inputs:literal to $outputs:literal: |$f:ident, $x:pat_param, $word:pat_param| $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name<R, A>(In<R, A>);
 
-impl<A: Activation, C: Real> Function<C, 2> for Backward<A> {
-    #[inline(always)]
-    fn apply(&self, [x, dy]: [C; 2], _: u32) -> [C; 1] {
-        [self.0.backward(x, dy)]
-    }
+        impl<R, A> $name<R, A> {
+            /// With its activation.
+            #[inline(always)]
+            pub fn new(activation: A) -> Self {
+                Self(In::new(activation))
+            }
+        }
+
+        impl<A: $bound, C, R> Function<C, $inputs, $outputs> for $name<R, A>
+        where
+            C: Real,
+            R: Real + From<C> + Into<C>,
+        {
+            #[inline(always)]
+            fn apply(&self, x: [C; $inputs], $word: u32) -> [C; $outputs] {
+                let ($f, $x) = (&self.0.0, x.map(R::from));
+                let results: [R; $outputs] = $value;
+                results.map(R::into)
+            }
+        }
+    )*};
+}
+
+functions_of_activations! {
+    /// x ↦ f(x)
+    Forward<Activation>, 1 to 1: |f, [x], _| [f.forward(x)];
+    /// (x, dy) ↦ f'(x) · dy
+    Backward<Activation>, 2 to 1: |f, [x, dy], _| [f.backward(x, dy)];
 }
 
 /// (w, g) ↦ w - rate·g, with one rounding.
@@ -272,16 +299,16 @@ unsafe fn line<I, O, P, Q, const N: usize, const M: usize>(
             // SAFETY: pack `at` lies within the line, is aligned, and is this thread's; all are loaded before one is stored.
             inputs.map(|input| unsafe { access::load(input.add(head).cast::<P>().add(at)) })
         });
+        // A loop whose length is not a constant: unrolled, the assembler would delay a pack's load until the one before it is
+        // done. Moving the packs along keeps their indices constant.
+        let end = packs.min(next + DEPTH * stride);
         let mut at = next;
-        for _ in 0..DEPTH {
-            if at < packs {
-                let results = Q::map::<I, P, N, M>(loaded[0], first + head + at * P::LANES, f);
-                for m in 0..M {
-                    // SAFETY: as above; no other thread has this pack.
-                    unsafe { access::store(outputs[m].add(head).cast::<Q>().add(at), results[m]) };
-                }
+        while at < end {
+            let results = Q::map::<I, P, N, M>(loaded[0], first + head + at * P::LANES, f);
+            for m in 0..M {
+                // SAFETY: as above; no other thread has this pack.
+                unsafe { access::store(outputs[m].add(head).cast::<Q>().add(at), results[m]) };
             }
-            // Moving the packs along keeps their indices constant where this loop is not unrolled.
             loaded.rotate_left(1);
             at += stride;
         }

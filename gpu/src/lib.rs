@@ -25,6 +25,7 @@ pub mod activations;
 mod dual;
 mod element;
 pub mod elementwise;
+mod fast;
 mod instances;
 pub mod kernels;
 pub mod math;
@@ -35,6 +36,7 @@ pub use activation::{Activation, Residual, Scaled, Then, Trainable, automatic_de
 pub use cuda_std::{DeviceCopy, Has, Kernel, Library};
 pub use dual::Dual;
 pub use element::{Element, Packed, bf16, f16};
+pub use fast::Fast;
 pub use instances::Kernels;
 pub use real::Real;
 pub use scalar::Scalar;

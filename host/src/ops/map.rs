@@ -29,7 +29,7 @@ impl<L: cuda_std::Library> Ops<L> {
         expect_equal("map_forward", ("x", x.len()), ("y", y.len()))?;
         if !self.runtime().runs_kernels() {
             let (x, y) = (self.slice("map_forward", x)?, self.slice_mut("map_forward", y)?);
-            native::map([x], y, Forward(activation));
+            native::map([x], y, Forward::<T::Math, A>::new(activation));
             return Ok(());
         }
         let shape = self.covering(Extents::flat(y.len()), T::Pack::LANES);
@@ -48,7 +48,7 @@ impl<L: cuda_std::Library> Ops<L> {
     {
         let x = x.into();
         if !self.runtime().runs_kernels() {
-            native::map_in_place(self.slice_mut("map_in_place", x)?, Forward(activation));
+            native::map_in_place(self.slice_mut("map_in_place", x)?, Forward::<T::Math, A>::new(activation));
             return Ok(());
         }
         let shape = self.covering(Extents::flat(x.len()), T::Pack::LANES);
@@ -76,7 +76,7 @@ impl<L: cuda_std::Library> Ops<L> {
         expect_equal("map_backward", ("dy", dy.len()), ("dx", dx.len()))?;
         if !self.runtime().runs_kernels() {
             let (x, dy) = (self.slice("map_backward", x)?, self.slice("map_backward", dy)?);
-            native::map([x, dy], self.slice_mut("map_backward", dx)?, Backward(activation));
+            native::map([x, dy], self.slice_mut("map_backward", dx)?, Backward::<T::Math, A>::new(activation));
             return Ok(());
         }
         let shape = self.covering(Extents::flat(dx.len()), T::Pack::LANES);
