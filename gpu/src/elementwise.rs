@@ -1,40 +1,80 @@
-//! The engine of element-wise kernels: `y[i] = f(x[i], ...)`, 16 bytes at a time where all views are aligned, element by
-//! element where they aren't and in the tail. A kernel built on it needs no `unsafe`. The [`Function`]s are shared with the
-//! native CPU backend, which has a loop of its own.
+//! The engine of element-wise kernels: `y[i] = f(x[i], ...)` over lines of elements, 16 bytes at a time with several loads in
+//! flight where all operands are aligned alike, element by element at ragged ends and where they aren't. A kernel built on it
+//! needs no `unsafe`. The [`Function`]s are shared with the native CPU backend, which has loops of its own.
 
 use core::array;
+use core::marker::PhantomData;
 
 use cuda_std::{DeviceCopy, Global, GlobalMut, thread};
 
-use crate::{Activation, Element, Packed, Real};
+use crate::{Activation, Element, Packed, Real, access};
 
-/// A function of `N` numbers. A trait and not a closure, because only a named function can be made to inline into every
-/// loop that uses it, whatever instruction set that loop is compiled for.
-pub trait Function<C, const N: usize>: Copy + Send + Sync {
-    /// The function's value.
-    fn apply(&self, x: [C; N]) -> C;
+/// Packs that a thread loads from each operand before it stores any.
+pub const DEPTH: usize = 2;
+
+/// A function of `N` numbers with `M` results. A trait and not a closure, because only a named function can be made to inline
+/// into every loop that uses it, whatever instruction set that loop is compiled for.
+pub trait Function<C, const N: usize, const M: usize = 1>: Copy + Send + Sync {
+    /// Whether [`random`](Self::random) is worth its time.
+    const RANDOM: bool = false;
+
+    /// Random words for elements 4·quad to 4·quad + 3.
+    #[inline(always)]
+    fn random(&self, quad: u64) -> [u32; 4] {
+        let _ = quad;
+        [0; 4]
+    }
+
+    /// The function's values; `word` is the element's own random word.
+    fn apply(&self, x: [C; N], word: u32) -> [C; M];
 }
 
-/// x ↦ f(x)
+/// An activation `A` or a pair of them, computed in `R`: [`Element::Math`], or [`Fast`](crate::Fast) where it is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Forward<A>(pub A);
+pub struct In<R, A>(pub A, PhantomData<fn() -> R>);
 
-impl<A: Activation, C: Real> Function<C, 1> for Forward<A> {
+impl<R, A> In<R, A> {
+    /// The activation.
     #[inline(always)]
-    fn apply(&self, [x]: [C; 1]) -> C {
-        self.0.forward(x)
+    pub fn new(activation: A) -> Self {
+        Self(activation, PhantomData)
     }
 }
 
-/// (x, dy) ↦ f'(x) · dy
-#[derive(Clone, Copy, Debug)]
-pub struct Backward<A>(pub A);
+macro_rules! functions_of_activations {
+    ($($(#[$doc:meta])* $name:ident<$bound:path>, $inputs:literal to $outputs:literal: |$f:ident, $x:pat_param, $word:pat_param| $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name<R, A>(In<R, A>);
 
-impl<A: Activation, C: Real> Function<C, 2> for Backward<A> {
-    #[inline(always)]
-    fn apply(&self, [x, dy]: [C; 2]) -> C {
-        self.0.backward(x, dy)
-    }
+        impl<R, A> $name<R, A> {
+            /// With its activation.
+            #[inline(always)]
+            pub fn new(activation: A) -> Self {
+                Self(In::new(activation))
+            }
+        }
+
+        impl<A: $bound, C, R> Function<C, $inputs, $outputs> for $name<R, A>
+        where
+            C: Real,
+            R: Real + From<C> + Into<C>,
+        {
+            #[inline(always)]
+            fn apply(&self, x: [C; $inputs], $word: u32) -> [C; $outputs] {
+                let ($f, $x) = (&self.0.0, x.map(R::from));
+                let results: [R; $outputs] = $value;
+                results.map(R::into)
+            }
+        }
+    )*};
+}
+
+functions_of_activations! {
+    /// x ↦ f(x)
+    Forward<Activation>, 1 to 1: |f, [x], _| [f.forward(x)];
+    /// (x, dy) ↦ f'(x) · dy
+    Backward<Activation>, 2 to 1: |f, [x, dy], _| [f.backward(x, dy)];
 }
 
 /// (w, g) ↦ w - rate·g, with one rounding.
@@ -47,8 +87,8 @@ pub struct Descend {
 
 impl<C: Real> Function<C, 2> for Descend {
     #[inline(always)]
-    fn apply(&self, [w, g]: [C; 2]) -> C {
-        C::constant(-self.rate).mul_add(g, w)
+    fn apply(&self, [w, g]: [C; 2], _: u32) -> [C; 1] {
+        [C::constant(-self.rate).mul_add(g, w)]
     }
 }
 
@@ -62,8 +102,68 @@ pub struct Accumulate {
 
 impl<C: Real> Function<C, 2> for Accumulate {
     #[inline(always)]
-    fn apply(&self, [v, g]: [C; 2]) -> C {
-        C::constant(self.momentum).mul_add(v, g)
+    fn apply(&self, [v, g]: [C; 2], _: u32) -> [C; 1] {
+        [C::constant(self.momentum).mul_add(v, g)]
+    }
+}
+
+/// How much there is: `lines` lines of `len` neighbouring elements, the columns of a matrix for instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceCopy)]
+#[repr(C)]
+pub struct Extents {
+    /// Elements of a line.
+    pub len: usize,
+    /// Lines.
+    pub lines: usize,
+}
+
+impl Extents {
+    /// One line.
+    #[inline(always)]
+    pub fn flat(len: usize) -> Self {
+        Self { len, lines: 1 }
+    }
+
+    /// Whether lines that begin `pitch` elements apart lie within `available` elements.
+    #[inline(always)]
+    pub fn fit(&self, pitch: usize, available: usize) -> bool {
+        let Some(last) = self.lines.checked_sub(1) else { return true };
+        let end = last.checked_mul(pitch).and_then(|start| start.checked_add(self.len));
+        self.len == 0 || end.is_some_and(|end| end <= available)
+    }
+}
+
+/// An operand by its first element and the distance of its lines in elements. Pitch 0 repeats one line, such as a bias.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<P> {
+    /// The first element.
+    pub start: P,
+    /// From one line to the next.
+    pub pitch: usize,
+}
+
+impl<T: Element> Lines<*const T> {
+    /// What is read: lines from element `offset` of the view on. Traps if they don't lie in it.
+    #[inline(always)]
+    pub fn read(view: &Global<T>, offset: usize, pitch: usize, extents: Extents) -> Self {
+        trap_unless(offset <= view.len() && extents.fit(pitch, view.len() - offset));
+        Self { start: view.as_ptr().wrapping_add(offset), pitch }
+    }
+}
+
+impl<T: Element> Lines<*mut T> {
+    /// What is written. Traps if it doesn't lie in the view, or if lines overlap.
+    #[inline(always)]
+    pub fn written(view: &GlobalMut<T>, offset: usize, pitch: usize, extents: Extents) -> Self {
+        trap_unless(offset <= view.len() && extents.fit(pitch, view.len() - offset));
+        trap_unless(extents.lines <= 1 || pitch >= extents.len);
+        Self { start: view.as_mut_ptr().wrapping_add(offset), pitch }
+    }
+
+    /// The same to be read before it is written.
+    #[inline(always)]
+    pub fn before(self) -> Lines<*const T> {
+        Lines { start: self.start.cast_const(), pitch: self.pitch }
     }
 }
 
@@ -71,69 +171,203 @@ impl<C: Real> Function<C, 2> for Accumulate {
 /// shorter.
 #[inline(always)]
 pub fn map<T: Element, const N: usize>(inputs: [Global<T>; N], output: GlobalMut<T>, f: impl Function<T::Compute, N>) {
-    for input in &inputs {
-        trap_if_shorter(input.len(), output.len());
-    }
+    let extents = Extents::flat(output.len());
+    let inputs = inputs.map(|input| Lines::read(&input, 0, 0, extents));
     // SAFETY: all views are as long as the output; the output is this launch's alone.
-    unsafe { each(inputs.map(|input| input.as_ptr()), output.as_mut_ptr(), output.len(), f) }
+    unsafe { each::<T, N, 1>(inputs, [Lines::written(&output, 0, 0, extents)], extents, f) }
+}
+
+/// [`map`] with an output of another element type.
+#[inline(always)]
+pub fn convert<I, O, const N: usize>(inputs: [Global<I>; N], output: GlobalMut<O>, f: impl Function<O::Compute, N>)
+where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+{
+    let extents = Extents::flat(output.len());
+    let inputs = inputs.map(|input| Lines::read(&input, 0, 0, extents));
+    let outputs = [Lines::written(&output, 0, 0, extents)];
+    // SAFETY: as in `map`.
+    unsafe { lines::<I, O, I::Quad, O::Quad, N, 1>(inputs, outputs, extents, f) }
 }
 
 /// `target[i] = f(target[i])`, in place.
 #[inline(always)]
 pub fn map_in_place<T: Element>(target: GlobalMut<T>, f: impl Function<T::Compute, 1>) {
+    let extents = Extents::flat(target.len());
+    let target = Lines::written(&target, 0, 0, extents);
     // SAFETY: one view, of this length.
-    unsafe { each([target.as_mut_ptr().cast_const()], target.as_mut_ptr(), target.len(), f) }
+    unsafe { each::<T, 1, 1>([target.before()], [target], extents, f) }
 }
 
 /// `target[i] = f(target[i], input[i])`, in place; otherwise as [`map`].
 #[inline(always)]
 pub fn update<T: Element>(target: GlobalMut<T>, input: Global<T>, f: impl Function<T::Compute, 2>) {
-    trap_if_shorter(input.len(), target.len());
+    let extents = Extents::flat(target.len());
+    let input = Lines::read(&input, 0, 0, extents);
+    let target = Lines::written(&target, 0, 0, extents);
     // SAFETY: both views are as long as the target.
-    unsafe { each([target.as_mut_ptr().cast_const(), input.as_ptr()], target.as_mut_ptr(), target.len(), f) }
+    unsafe { each::<T, 2, 1>([target.before(), input], [target], extents, f) }
 }
 
-/// The loop: packs where everything is aligned, elements in the tail and where it isn't.
+/// `outputs[..][j, i] = f(inputs[0][j, i], ...)` for each line j, with one element type.
 ///
 /// # Safety
-/// All pointers must be valid for `len` elements. An input may be the output itself, but not overlap it otherwise; nothing
-/// else may write the inputs or touch the output during the launch.
+/// As the views that the operands were made from promise, and: an output is this launch's alone; it may be one of the inputs
+/// itself, but not overlap an input or an output otherwise.
 #[inline(always)]
-unsafe fn each<T: Element, const N: usize>(
-    inputs: [*const T; N],
-    output: *mut T,
-    len: usize,
-    f: impl Function<T::Compute, N>,
+pub unsafe fn each<T: Element, const N: usize, const M: usize>(
+    inputs: [Lines<*const T>; N],
+    outputs: [Lines<*mut T>; M],
+    extents: Extents,
+    f: impl Function<T::Compute, N, M>,
 ) {
-    let lanes = T::Pack::LANES;
-    let addresses = inputs.iter().fold(output as usize, |bits, input| bits | *input as usize);
-    let mut done = 0;
-    if addresses.is_multiple_of(align_of::<T::Pack>()) {
-        let packs = len / lanes;
-        done = packs * lanes;
-        for i in thread::elements(packs) {
-            let i = i.get();
-            // SAFETY: pack `i` lies within `len` elements and is aligned. This thread alone has index `i`, and it loads all
-            // inputs before it stores.
-            unsafe {
-                let loaded = array::from_fn(|k| *inputs[k].cast::<T::Pack>().add(i));
-                *output.cast::<T::Pack>().add(i) = T::Pack::map(loaded, f);
-            }
-        }
-    }
-    for i in thread::elements(len - done) {
-        let i = done + i.get();
-        // SAFETY: `i < len`. This thread alone has the index, and no pack reaches beyond `done`.
+    // SAFETY: the caller's promise.
+    unsafe { lines::<T, T, T::Pack, T::Pack, N, M>(inputs, outputs, extents, f) }
+}
+
+/// The lines that this thread takes part in: those of its y and z coordinate in the grid.
+///
+/// # Safety
+/// As [`each`].
+#[inline(always)]
+unsafe fn lines<I, O, P, Q, const N: usize, const M: usize>(
+    inputs: [Lines<*const I>; N],
+    outputs: [Lines<*mut O>; M],
+    extents: Extents,
+    f: impl Function<O::Compute, N, M>,
+) where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+    P: Packed<I>,
+    Q: Packed<O>,
+{
+    let (_, y, z) = thread::index_3d();
+    let rows = thread::grid_dim_y() as usize * thread::block_dim_y() as usize;
+    let layers = thread::grid_dim_z() as usize * thread::block_dim_z() as usize;
+    let mut j = y as usize + rows * z as usize;
+    while j < extents.lines {
+        // SAFETY: line `j` lies in the operands; lines of outputs don't overlap.
         unsafe {
-            let x = array::from_fn(|k| (*inputs[k].add(i)).load());
-            *output.add(i) = T::store(f.apply(x));
+            let inputs = inputs.map(|input| input.start.add(j * input.pitch));
+            let outputs = outputs.map(|output| output.start.add(j * output.pitch));
+            line::<I, O, P, Q, N, M>(inputs, outputs, extents.len, j * extents.len, f);
         }
+        j += rows * layers;
     }
 }
 
+// Indices that are constant once the loops are unrolled: iterators over arrays would send those to local memory.
+#[expect(clippy::needless_range_loop, reason = "see above")]
+/// One line, whose first element has number `first` among all: packs where all operands are aligned alike, elements before,
+/// after, and where they aren't.
+///
+/// # Safety
+/// All pointers must be valid for `len` elements, and as [`each`] says.
 #[inline(always)]
-fn trap_if_shorter(len: usize, needed: usize) {
-    if len < needed {
+unsafe fn line<I, O, P, Q, const N: usize, const M: usize>(
+    inputs: [*const I; N],
+    outputs: [*mut O; M],
+    len: usize,
+    first: usize,
+    f: impl Function<O::Compute, N, M>,
+) where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+    P: Packed<I>,
+    Q: Packed<O>,
+{
+    let index = thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize;
+    let count = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
+    let (head, packs) = aligned_part(&inputs, &outputs, len, P::LANES);
+    // A pack shares its random words only if it begins where they do.
+    let packs = if random(&f) && !(first + head).is_multiple_of(P::LANES.min(4)) { 0 } else { packs };
+    let head = if packs == 0 { 0 } else { head };
+
+    // One pack a thread where the grid has that many threads; otherwise neighbouring packs for the block's threads, DEPTH times.
+    let (mut next, stride) = if count >= packs {
+        (index, count)
+    } else {
+        let block = thread::block_dim_x() as usize;
+        (index + thread::block_idx_x() as usize * block * (DEPTH - 1), block)
+    };
+    while next < packs {
+        // Beyond the end, the thread's own first pack: no branch stands between the loads.
+        let mut loaded: [[P; N]; DEPTH] = array::from_fn(|k| {
+            let at = next + k * stride;
+            let at = if at < packs { at } else { next };
+            // SAFETY: pack `at` lies within the line, is aligned, and is this thread's; all are loaded before one is stored.
+            inputs.map(|input| unsafe { access::load(input.add(head).cast::<P>().add(at)) })
+        });
+        // A loop whose length is not a constant: unrolled, the assembler would delay a pack's load until the one before it is
+        // done. Moving the packs along keeps their indices constant.
+        let end = packs.min(next + DEPTH * stride);
+        let mut at = next;
+        while at < end {
+            let results = Q::map::<I, P, N, M>(loaded[0], first + head + at * P::LANES, f);
+            for m in 0..M {
+                // SAFETY: as above; no other thread has this pack.
+                unsafe { access::store(outputs[m].add(head).cast::<Q>().add(at), results[m]) };
+            }
+            loaded.rotate_left(1);
+            at += stride;
+        }
+        next += count * DEPTH;
+    }
+
+    let mut ragged = index;
+    while ragged < len - packs * P::LANES {
+        let i = if ragged < head { ragged } else { ragged + packs * P::LANES };
+        // SAFETY: `i < len`; this thread alone has it, and no pack holds it.
+        unsafe {
+            let x = array::from_fn(|k| (*inputs[k].add(i)).load());
+            let number = first + i;
+            let word = own_word(f.random((number / 4) as u64), number);
+            let results = f.apply(x, word);
+            for m in 0..M {
+                *outputs[m].add(i) = O::store(results[m]);
+            }
+        }
+        ragged += count;
+    }
+}
+
+/// Where packs begin and how many there are: the elements before the first address that is aligned for all operands, and none
+/// at all where there is no such address.
+#[inline(always)]
+fn aligned_part<I, O, const N: usize, const M: usize>(
+    inputs: &[*const I; N],
+    outputs: &[*mut O; M],
+    len: usize,
+    lanes: usize,
+) -> (usize, usize) {
+    let phase = (outputs[0] as usize / size_of::<O>()) % lanes;
+    let alike = inputs.iter().all(|&input| (input as usize / size_of::<I>()) % lanes == phase)
+        && outputs.iter().all(|&output| (output as usize / size_of::<O>()) % lanes == phase);
+    let head = (lanes - phase) % lanes;
+    if alike && head <= len { (head, (len - head) / lanes) } else { (0, 0) }
+}
+
+/// The word of element `number`. Not by an index, which would send the words to local memory.
+#[inline(always)]
+pub fn own_word([a, b, c, d]: [u32; 4], number: usize) -> u32 {
+    match number % 4 {
+        0 => a,
+        1 => b,
+        2 => c,
+        _ => d,
+    }
+}
+
+/// [`Function::RANDOM`] of a value whose type has no name here.
+#[inline(always)]
+fn random<C, F: Function<C, N, M>, const N: usize, const M: usize>(_: &F) -> bool {
+    F::RANDOM
+}
+
+#[inline(always)]
+fn trap_unless(condition: bool) {
+    if !condition {
         cuda_std::trap();
     }
 }

@@ -18,6 +18,7 @@
 #![cfg_attr(target_os = "cuda", no_std)]
 #![cfg_attr(target_os = "cuda", feature(asm_experimental_arch, core_float_math))]
 
+mod access;
 #[cfg(not(target_os = "cuda"))]
 pub mod accuracy;
 mod activation;
@@ -26,6 +27,7 @@ mod dual;
 mod element;
 pub mod elementwise;
 pub mod epilogue;
+mod fast;
 mod instances;
 pub mod kernels;
 pub mod math;
@@ -38,6 +40,7 @@ pub use cuda_std::{DeviceCopy, Has, Kernel, Library};
 pub use dual::Dual;
 pub use element::{Element, Packed, bf16, f16};
 pub use epilogue::Epilogue;
+pub use fast::Fast;
 pub use instances::Kernels;
 pub use philox::Philox;
 pub use real::Real;

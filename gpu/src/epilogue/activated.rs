@@ -2,7 +2,7 @@
 
 use cuda_std::DeviceCopy;
 
-use super::{Aux, Axis, Epilogue, Finished, Operands, Sums, first, inherit};
+use super::{Aux, Axis, Epilogue, Finished, Layouts, Operands, Sums, first, inherit};
 use crate::activations::Relu;
 use crate::{Activation, Real, Scalar};
 
@@ -100,6 +100,7 @@ impl<E: Epilogue, A: Activation> Epilogue for TimesDerivative<E, A> {
         first(!matches!(E::AUX, Aux::None));
         Aux::Read
     };
+    const LAYOUTS: Layouts = Layouts::Gradient;
     inherit!(E: BIAS SOURCE SUMS GATED);
 
     #[inline(always)]
@@ -121,6 +122,7 @@ impl<E: Epilogue> Epilogue for Masked<E> {
         first(!matches!(E::AUX, Aux::None));
         Aux::MaskRead
     };
+    const LAYOUTS: Layouts = Layouts::Gradient;
     inherit!(E: BIAS SOURCE SUMS GATED);
 
     #[inline(always)]

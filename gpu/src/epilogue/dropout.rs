@@ -5,7 +5,7 @@
 
 use cuda_std::DeviceCopy;
 
-use super::{Aux, Axis, Epilogue, Finished, Operands, Sums, inherit};
+use super::{Aux, Axis, Epilogue, Finished, Layouts, Operands, Sums, inherit};
 use crate::{Philox, Real};
 
 /// Zeroes elements at random. See [`Epilogue::dropout`].
@@ -36,7 +36,7 @@ impl<E> Dropout<E> {
 }
 
 impl<E: Epilogue> Epilogue for Dropout<E> {
-    inherit!(E: BIAS SOURCE AUX SUMS GATED);
+    inherit!(E: BIAS SOURCE AUX SUMS GATED LAYOUTS);
 
     #[inline(always)]
     fn apply<R: Real>(&self, at: Operands<R>) -> Finished<R> {

@@ -2,7 +2,7 @@
 
 use cuda_std::DeviceCopy;
 
-use super::{Aux, Axis, Epilogue, Finished, Operands, Sums, first, inherit};
+use super::{Aux, Axis, Epilogue, Finished, Layouts, Operands, Sums, first, inherit};
 use crate::Real;
 
 /// The sum of the products as it is.
@@ -11,6 +11,8 @@ use crate::Real;
 pub struct Sum;
 
 impl Epilogue for Sum {
+    const LAYOUTS: Layouts = Layouts::All;
+
     #[inline(always)]
     fn apply<R: Real>(&self, at: Operands<R>) -> Finished<R> {
         at.sum.into()
@@ -28,7 +30,7 @@ pub struct Scaled<E> {
 }
 
 impl<E: Epilogue> Epilogue for Scaled<E> {
-    inherit!(E: BIAS SOURCE AUX SUMS GATED);
+    inherit!(E: BIAS SOURCE AUX SUMS GATED LAYOUTS);
 
     #[inline(always)]
     fn apply<R: Real>(&self, at: Operands<R>) -> Finished<R> {
@@ -93,7 +95,7 @@ impl<E: Epilogue> Epilogue for AddSource<E> {
         first(E::SOURCE);
         true
     };
-    inherit!(E: BIAS AUX SUMS GATED);
+    inherit!(E: BIAS AUX SUMS GATED LAYOUTS);
 
     #[inline(always)]
     fn apply<R: Real>(&self, at: Operands<R>) -> Finished<R> {

@@ -78,6 +78,9 @@ pub trait Epilogue: DeviceCopy + Send + Sync + 'static {
     /// Whether rows 2i and 2i + 1, value and gate, make row i of the result, by [`join`](Self::join). Bias, source, aux and sums
     /// keep the indices of the product.
     const GATED: bool = false;
+    /// How the factors lie in the products that this epilogue is for, so that the fastest kernels need not be compiled for others.
+    /// Products that lie otherwise are computed too, by a slower kernel.
+    const LAYOUTS: Layouts = Layouts::Forward;
 
     /// The element's final value, and what is kept of it.
     fn apply<R: Real>(&self, at: Operands<R>) -> Finished<R>;
@@ -212,6 +215,18 @@ impl<R> Finished<R> {
     }
 }
 
+/// How the factors of a product lie. In PyTorch's words, all matrices row-major: `x` is samples x inputs, `w` outputs x inputs, `dy` samples x
+/// outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layouts {
+    /// k is contiguous in both: y = x · wᵀ.
+    Forward,
+    /// k is contiguous in the right one only: dx = dy · w.
+    Gradient,
+    /// Any: also dw = dyᵀ · x, where it is in neither.
+    All,
+}
+
 /// Which index a vector has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
@@ -270,6 +285,7 @@ macro_rules! inherit {
     (@ $inner:ident BIAS) => { const BIAS: Axis = $inner::BIAS; };
     (@ $inner:ident SOURCE) => { const SOURCE: bool = $inner::SOURCE; };
     (@ $inner:ident AUX) => { const AUX: Aux = $inner::AUX; };
+    (@ $inner:ident LAYOUTS) => { const LAYOUTS: Layouts = $inner::LAYOUTS; };
     (@ $inner:ident SUMS) => { const SUMS: Sums = $inner::SUMS; };
     (@ $inner:ident GATED) => {
         // A pair's result exists after `join` only, where nothing else can be applied.

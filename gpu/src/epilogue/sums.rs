@@ -2,7 +2,7 @@
 
 use cuda_std::DeviceCopy;
 
-use super::{Aux, Axis, Epilogue, Finished, Operands, Sums, first, inherit};
+use super::{Aux, Axis, Epilogue, Finished, Layouts, Operands, Sums, first, inherit};
 use crate::Real;
 
 macro_rules! sums {
@@ -20,7 +20,7 @@ macro_rules! sums {
                 first(!matches!(E::SUMS, Sums::None));
                 Sums::$sums
             };
-            inherit!(E: BIAS SOURCE AUX GATED);
+            inherit!(E: BIAS SOURCE AUX GATED LAYOUTS);
 
             #[inline(always)]
             fn apply<R: Real>(&self, at: Operands<R>) -> Finished<R> {

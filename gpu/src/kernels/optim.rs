@@ -21,8 +21,8 @@ pub fn sgd_momentum<T: Element>(
     mut parameters: GlobalMut<T>,
 ) {
     for i in thread::elements(parameters.len()) {
-        let v: T::Compute = momentum.apply([velocity[i].load(), gradient[i].load()]);
-        let w: T::Compute = step.apply([parameters[i].load(), v]);
+        let [v]: [T::Compute; 1] = momentum.apply([velocity[i].load(), gradient[i].load()], 0);
+        let [w]: [T::Compute; 1] = step.apply([parameters[i].load(), v], 0);
         velocity.set(i, T::store(v));
         parameters.set(i, T::store(w));
     }

@@ -11,6 +11,7 @@
 
 mod exp;
 pub mod f64;
+pub mod fast;
 mod gelu;
 mod log;
 pub mod machine;

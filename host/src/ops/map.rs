@@ -1,7 +1,7 @@
 //! An activation applied to each element, and its gradient.
 
 use cuda_std::Has;
-use warpsmith_gpu::elementwise::{Backward, Forward};
+use warpsmith_gpu::elementwise::{Backward, Extents, Forward};
 use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
 use warpsmith_gpu::{Activation, Element, Packed};
 
@@ -29,10 +29,10 @@ impl<L: cuda_std::Library> Ops<L> {
         expect_equal("map_forward", ("x", x.len()), ("y", y.len()))?;
         if !self.runtime().runs_kernels() {
             let (x, y) = (self.slice("map_forward", x)?, self.slice_mut("map_forward", y)?);
-            native::map([x], y, Forward(activation));
+            native::map([x], y, Forward::<T::Math, A>::new(activation));
             return Ok(());
         }
-        let shape = self.strided(y.len(), pack::<T>())?;
+        let shape = self.covering(Extents::flat(y.len()), T::Pack::LANES);
         self.kernel::<map_forward<A, T>>()?.launch(&self.stream, shape, (activation, x, y))
     }
 
@@ -48,10 +48,10 @@ impl<L: cuda_std::Library> Ops<L> {
     {
         let x = x.into();
         if !self.runtime().runs_kernels() {
-            native::map_in_place(self.slice_mut("map_in_place", x)?, Forward(activation));
+            native::map_in_place(self.slice_mut("map_in_place", x)?, Forward::<T::Math, A>::new(activation));
             return Ok(());
         }
-        let shape = self.strided(x.len(), pack::<T>())?;
+        let shape = self.covering(Extents::flat(x.len()), T::Pack::LANES);
         self.kernel::<map_in_place<A, T>>()?.launch(&self.stream, shape, (activation, x))
     }
 
@@ -76,15 +76,10 @@ impl<L: cuda_std::Library> Ops<L> {
         expect_equal("map_backward", ("dy", dy.len()), ("dx", dx.len()))?;
         if !self.runtime().runs_kernels() {
             let (x, dy) = (self.slice("map_backward", x)?, self.slice("map_backward", dy)?);
-            native::map([x, dy], self.slice_mut("map_backward", dx)?, Backward(activation));
+            native::map([x, dy], self.slice_mut("map_backward", dx)?, Backward::<T::Math, A>::new(activation));
             return Ok(());
         }
-        let shape = self.strided(dx.len(), pack::<T>())?;
+        let shape = self.covering(Extents::flat(dx.len()), T::Pack::LANES);
         self.kernel::<map_backward<A, T>>()?.launch(&self.stream, shape, (activation, x, dy, dx))
     }
-}
-
-/// Elements that a thread handles at a time.
-fn pack<T: Element>() -> usize {
-    T::Pack::LANES
 }

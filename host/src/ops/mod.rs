@@ -17,7 +17,9 @@ use cuda_std::{Has, Kernel};
 use cust_core::DeviceCopy;
 pub use matmul::Operand;
 use warpsmith_gpu::Kernels;
+use warpsmith_gpu::elementwise::{DEPTH, Extents};
 
+use crate::shape::GRID_LIMIT;
 use crate::{DEVICE_CODE, Error, Result, Runtime, Shape, Stream, TypedKernel, View, ViewMut};
 
 /// Operations on one stream, with the kernel instances of the library `L` (Warpsmith's own unless said otherwise).
@@ -92,6 +94,25 @@ impl<L: cuda_std::Library> Ops<L> {
         let multiprocessors = self.runtime().device().cuda().map_or(1, |cuda| cuda.multiprocessors);
         let most = multiprocessors.saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
         Shape::for_elements_at_most(elements.div_ceil(per_thread), BLOCK, most)
+    }
+
+    /// A grid for [`elementwise`](warpsmith_gpu::elementwise) kernels over elements of which a pack holds `lanes`: along x one pack
+    /// a thread while the device has threads enough, then several; along y the lines.
+    fn covering(&self, extents: Extents, lanes: usize) -> Shape {
+        const BLOCK: usize = 256;
+        const THREADS_PER_MULTIPROCESSOR: usize = 2048;
+        let Extents { len, lines } = extents;
+        if len == 0 || lines == 0 {
+            return Shape::new([0, 1, 1], [BLOCK as u32, 1, 1]);
+        }
+        let multiprocessors = self.runtime().device().cuda().map_or(1, |cuda| cuda.multiprocessors) as usize;
+        let packs = len.div_ceil(lanes);
+        let few = packs.saturating_mul(lines) <= multiprocessors * THREADS_PER_MULTIPROCESSOR;
+        let per_line = if few { packs } else { packs.div_ceil(DEPTH) };
+        let along = if lines == 1 { BLOCK } else { per_line.next_power_of_two().clamp(1, BLOCK) };
+        let x = per_line.div_ceil(along).min(GRID_LIMIT[0] as usize);
+        let y = lines.div_ceil(BLOCK / along).min(GRID_LIMIT[1] as usize);
+        Shape::new([x as u32, y as u32, 1], [along as u32, (BLOCK / along) as u32, 1])
     }
 
     /// A shared view on the CPU runtime as a slice, after checking that it lives here.

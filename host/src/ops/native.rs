@@ -3,82 +3,184 @@
 //!
 //! Every result is one element's function of its inputs, so neither vectors nor threads change a bit.
 
+use std::array;
+
+use cuda_std::{Global, GlobalMut};
 use rayon::prelude::*;
-use warpsmith_gpu::Element;
-use warpsmith_gpu::elementwise::Function;
+use warpsmith_gpu::elementwise::{Extents, Function, Lines};
+use warpsmith_gpu::{Element, Real};
 
 /// Elements below which another thread costs more than it brings.
 const CHUNK: usize = 1 << 14;
 
-/// Runs a function compiled once for processors with AVX2 and fused multiply-add, and once for all others. Without the
-/// instruction, `mul_add` is a library call: right, but slow.
-macro_rules! for_this_processor {
-    ($(#[$doc:meta])* fn $name:ident[$($generics:tt)*]($($argument:ident: $ty:ty),* $(,)?) $body:block) => {
-        $(#[$doc])*
-        fn $name<$($generics)*>($($argument: $ty),*) {
-            #[inline(always)]
-            fn portable<$($generics)*>($($argument: $ty),*) $body
+/// Elements that are loaded, computed and stored together: enough for long vectors, few enough for the first cache.
+const BATCH: usize = 64;
 
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,fma")]
-                fn fused<$($generics)*>($($argument: $ty),*) {
-                    portable($($argument),*)
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    // SAFETY: the processor has these instructions.
-                    return unsafe { fused($($argument),*) };
-                }
+/// `outputs[..][i] = f(inputs[..][i])` for `len` elements, the first of which has number `first`. Compiled once for processors
+/// with AVX2 and fused multiply-add, and once for all others: without the instruction, `mul_add` is a library call, right but
+/// slow.
+///
+/// # Safety
+/// The pointers must be valid for `len` elements. Inputs may be outputs, but not overlap them otherwise; nothing else may use
+/// the outputs meanwhile.
+unsafe fn chunk<I, O, F, const N: usize, const M: usize>(
+    inputs: [*const I; N],
+    outputs: [*mut O; M],
+    len: usize,
+    first: usize,
+    f: F,
+) where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+    F: Function<O::Compute, N, M>,
+{
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        unsafe fn fused<I, O, F, const N: usize, const M: usize>(
+            inputs: [*const I; N],
+            outputs: [*mut O; M],
+            len: usize,
+            first: usize,
+            f: F,
+        ) where
+            O: Element,
+            I: Element<Compute = O::Compute>,
+            F: Function<O::Compute, N, M>,
+        {
+            // SAFETY: the caller's promise.
+            unsafe { portable(inputs, outputs, len, first, f) }
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c") {
+            // SAFETY: the processor has these instructions; the rest by the caller.
+            return unsafe { fused(inputs, outputs, len, first, f) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { portable(inputs, outputs, len, first, f) }
+}
+
+/// A batch is loaded before it is stored, so that inputs may be outputs, and so that the compiler need not prove that they
+/// aren't.
+///
+/// # Safety
+/// As [`chunk`].
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "the same index in several arrays")]
+unsafe fn portable<I, O, F, const N: usize, const M: usize>(
+    inputs: [*const I; N],
+    outputs: [*mut O; M],
+    len: usize,
+    first: usize,
+    f: F,
+) where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+    F: Function<O::Compute, N, M>,
+{
+    let mut x = [[O::Compute::constant(0.0); BATCH]; N];
+    let mut y = [[O::Compute::constant(0.0); BATCH]; M];
+    let mut words = [0; BATCH];
+    for start in (0..len).step_by(BATCH) {
+        let batch = BATCH.min(len - start);
+        for k in 0..N {
+            for i in 0..batch {
+                // SAFETY: `start + i < len`.
+                x[k][i] = unsafe { (*inputs[k].add(start + i)).load() };
             }
-            portable($($argument),*)
         }
-    };
-}
-
-for_this_processor! {
-    /// `output[i] = f(inputs[..][i])` for one chunk.
-    fn map_chunk[T: Element, F: Function<T::Compute, N>, const N: usize](inputs: [&[T]; N], output: &mut [T], f: F) {
-        for (i, y) in output.iter_mut().enumerate() {
-            *y = T::store(f.apply(inputs.map(|x| x[i].load())));
+        if F::RANDOM {
+            random_words(&mut words[..batch], first + start, f);
         }
-    }
-}
-
-for_this_processor! {
-    /// `target[i] = f(target[i], inputs[..][i])` for one chunk.
-    fn update_chunk[T: Element, F: Function<T::Compute, 2>](target: &mut [T], input: &[T], f: F) {
-        for (w, g) in target.iter_mut().zip(input) {
-            *w = T::store(f.apply([w.load(), g.load()]));
+        for i in 0..batch {
+            let results = f.apply(array::from_fn(|k| x[k][i]), words[i]);
+            for m in 0..M {
+                y[m][i] = results[m];
+            }
+        }
+        for m in 0..M {
+            for i in 0..batch {
+                // SAFETY: as above.
+                unsafe { *outputs[m].add(start + i) = O::store(y[m][i]) };
+            }
         }
     }
 }
 
-for_this_processor! {
-    /// `target[i] = f(target[i])` for one chunk.
-    fn map_in_place_chunk[T: Element, F: Function<T::Compute, 1>](target: &mut [T], f: F) {
-        for x in target {
-            *x = T::store(f.apply([x.load()]));
+/// The words of the elements from number `first` on.
+fn random_words<C, F: Function<C, N, M>, const N: usize, const M: usize>(words: &mut [u32], first: usize, f: F) {
+    let mut quad = [0; 4];
+    for (i, word) in words.iter_mut().enumerate() {
+        let number = first + i;
+        if i == 0 || number.is_multiple_of(4) {
+            quad = f.random((number / 4) as u64);
         }
+        *word = quad[number % 4];
     }
+}
+
+/// Operands that threads may share.
+#[derive(Clone, Copy)]
+struct Shared<T>(T);
+// SAFETY: `each` gives every thread other elements of the outputs, and nobody writes the inputs.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+
+/// As [`elementwise::each`](warpsmith_gpu::elementwise::each), and with outputs of another element type.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn each<I, O, const N: usize, const M: usize>(
+    inputs: [Lines<*const I>; N],
+    outputs: [Lines<*mut O>; M],
+    extents: Extents,
+    f: impl Function<O::Compute, N, M>,
+) where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+{
+    let Extents { len, lines } = extents;
+    let chunks = len.div_ceil(CHUNK);
+    let operands = Shared((inputs, outputs));
+    (0..lines * chunks).into_par_iter().with_min_len((CHUNK / len.max(1)).max(1)).for_each(|unit| {
+        let Shared((inputs, outputs)) = { operands };
+        let (line, start) = (unit / chunks, unit % chunks * CHUNK);
+        // SAFETY: the lines lie in the operands; each chunk of an output belongs to one call.
+        unsafe {
+            let inputs = inputs.map(|input| input.start.add(line * input.pitch + start));
+            let outputs = outputs.map(|output| output.start.add(line * output.pitch + start));
+            chunk(inputs, outputs, CHUNK.min(len - start), line * len + start, f);
+        }
+    });
 }
 
 /// `output[i] = f(inputs[0][i], ...)`; all of one length.
-pub(super) fn map<T: Element, const N: usize>(inputs: [&[T]; N], output: &mut [T], f: impl Function<T::Compute, N>) {
-    let len = output.len();
-    output.par_chunks_mut(CHUNK).enumerate().for_each(|(number, output)| {
-        let start = number * CHUNK;
-        let range = start..(start + CHUNK).min(len);
-        map_chunk(inputs.map(|input| &input[range.clone()]), output, f);
-    });
+pub(super) fn map<I, O, const N: usize>(inputs: [&[I]; N], output: &mut [O], f: impl Function<O::Compute, N>)
+where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+{
+    let extents = Extents::flat(output.len());
+    let inputs = inputs.map(|input| Lines::read(&Global::from_slice(input), 0, 0, extents));
+    let output = Lines::written(&GlobalMut::from_slice(output), 0, 0, extents);
+    // SAFETY: the output is exclusively borrowed.
+    unsafe { each(inputs, [output], extents, f) }
 }
 
 /// `target[i] = f(target[i], input[i])`; both of one length.
 pub(super) fn update<T: Element>(target: &mut [T], input: &[T], f: impl Function<T::Compute, 2>) {
-    let chunks = target.par_chunks_mut(CHUNK).zip(input.par_chunks(CHUNK));
-    chunks.for_each(|(target, input)| update_chunk(target, input, f));
+    let extents = Extents::flat(target.len());
+    let input = Lines::read(&Global::from_slice(input), 0, 0, extents);
+    let target = Lines::written(&GlobalMut::from_slice(target), 0, 0, extents);
+    // SAFETY: the target is exclusively borrowed, and the input itself.
+    unsafe { each([target.before(), input], [target], extents, f) }
 }
 
 /// `target[i] = f(target[i])`
 pub(super) fn map_in_place<T: Element>(target: &mut [T], f: impl Function<T::Compute, 1>) {
-    target.par_chunks_mut(CHUNK).for_each(|target| map_in_place_chunk(target, f));
+    let extents = Extents::flat(target.len());
+    let target = Lines::written(&GlobalMut::from_slice(target), 0, 0, extents);
+    // SAFETY: the target is exclusively borrowed, and the input itself.
+    unsafe { each([target.before()], [target], extents, f) }
 }

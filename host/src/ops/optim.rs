@@ -1,7 +1,7 @@
 //! Optimizer steps.
 
 use cuda_std::Has;
-use warpsmith_gpu::elementwise::{Accumulate, Descend};
+use warpsmith_gpu::elementwise::{Accumulate, Descend, Extents};
 use warpsmith_gpu::kernels::{sgd, sgd_momentum};
 use warpsmith_gpu::{Element, Kernels, Packed};
 
@@ -30,7 +30,7 @@ impl Ops<Kernels> {
             native::update(self.slice_mut("sgd", parameters)?, self.slice("sgd", gradient)?, step);
             return Ok(());
         }
-        let shape = self.strided(parameters.len(), T::Pack::LANES)?;
+        let shape = self.covering(Extents::flat(parameters.len()), T::Pack::LANES);
         self.kernel::<sgd<T>>()?.launch(&self.stream, shape, (step, gradient, parameters))
     }
 

@@ -4,7 +4,7 @@
 use test_kernels::TestKernels;
 use test_kernels::activations::{Learned, Snake};
 use warpsmith::ops::Ops;
-use warpsmith::{Element, Error, Has, Kernels, Runtime, bf16, f16};
+use warpsmith::{Element, Error, Has, Kernels, Runtime, Shape, bf16, f16};
 use warpsmith_gpu::activations::{Any, GeluTanh, Identity, LeakyRelu, Relu, Sigmoid, Silu, Tanh};
 use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
 use warpsmith_gpu::{Activation, Then, with_activation};
@@ -22,6 +22,7 @@ pub const TESTS: Tests = Tests {
         ("lengths_must_agree", lengths_must_agree),
         ("more_elements_than_threads", more_elements_than_threads),
     ],
+    kernels: &[("any_shape", any_shape)],
     ..Tests::NONE
 };
 
@@ -212,6 +213,26 @@ fn lengths_must_agree(runtime: &Runtime) -> TestResult {
 }
 
 fn more_elements_than_threads(runtime: &Runtime) -> TestResult {
-    // Above what the largest grid of the launcher covers at once, on any GPU of up to 250 multiprocessors.
+    // On any GPU: above what it runs at once, so that each thread takes several packs.
     check::<_, _, f32>(runtime, &Ops::new(runtime), Tanh, (1 << 23) + 3)
+}
+
+/// The kernels are right for shapes that the launcher never asks for.
+fn any_shape(runtime: &Runtime) -> TestResult {
+    let ops = Ops::new(runtime);
+    let kernel = ops.kernel::<map_forward<Silu, bf16>>()?;
+    let x: Vec<bf16> = numbers(&mut random("shapes"), 3000).into_iter().map(bf16::from_single).collect();
+    let shapes = [([1, 1, 1], [1, 1, 1]), ([2, 1, 1], [32, 1, 1]), ([3, 2, 1], [8, 4, 2]), ([2, 3, 2], [7, 1, 1])];
+    for (grid, block) in shapes.into_iter().chain([([400, 1, 1], [64, 1, 1])]) {
+        for (from, to) in [(0, 0), (3, 3), (1, 2)] {
+            let device_x = runtime.buffer_from(&x)?;
+            let mut y = runtime.filled(3010, bf16::from_single(f32::NAN))?;
+            let arguments = (Silu, device_x.slice(from..)?, y.slice_mut(to..to + x.len() - from)?);
+            kernel.launch(ops.stream(), Shape::new(grid, block), arguments)?;
+            let what = format!("{grid:?} blocks of {block:?}, from {from} to {to}");
+            let x = &x[from..];
+            same(&what, x, &y.to_vec()?[to..to + x.len()], |i| bf16::store(Silu.forward(x[i].load())))?;
+        }
+    }
+    Ok(())
 }

@@ -37,10 +37,7 @@ pub const GEMM_MMA_SHARED_BYTES: usize = {
 };
 
 /// How a factor lies in global and in shared memory. A line is a row of the left or a column of the right factor.
-pub trait MmaLayout: 'static {
-    /// The stride that is not 1, of strides as lines x k.
-    fn leading(strides: &Strides) -> usize;
-
+trait MmaLayout {
     /// For one of the stage's 512 pieces of 16 bytes: its line, its k, and where it lies in the stage.
     fn piece(number: u32) -> (u32, u32, u32);
 
@@ -67,11 +64,6 @@ fn quarter<const K_FIRST: bool>() -> (u32, u32, u32) {
 }
 
 impl MmaLayout for AlongK {
-    #[inline(always)]
-    fn leading(strides: &Strides) -> usize {
-        strides.row
-    }
-
     /// Rows of 64 bytes; their pieces are exchanged so that eight rows meet all banks.
     #[inline(always)]
     fn piece(number: u32) -> (u32, u32, u32) {
@@ -99,11 +91,6 @@ impl MmaLayout for AlongK {
 }
 
 impl MmaLayout for AlongLines {
-    #[inline(always)]
-    fn leading(strides: &Strides) -> usize {
-        strides.column
-    }
-
     /// Rows of 256 bytes, one for each k.
     #[inline(always)]
     fn piece(number: u32) -> (u32, u32, u32) {
@@ -192,11 +179,26 @@ pub const fn gemm_mma_parts(shape: &GemmShape, sums: Sums) -> usize {
     }
 }
 
-/// One block for each tile, [`gemm_mma_blocks`] along x, with [`GEMM_MMA_SHARED_BYTES`] of dynamic shared memory. `A` and `B` say how the factors
-/// lie; their leading dimensions must be multiples of 8, their addresses multiples of 16 bytes. Sums of the factors
-/// ([`Sums::Left`], [`Sums::Right`]) are not made here.
+/// How a factor lies, of strides as lines x k: `Some(true)` if its elements along k are contiguous, `Some(false)` if those along the
+/// lines are; `None` if neither, or if whole 16 bytes can't be copied.
+#[inline(always)]
+fn is_along_k<T>(address: usize, strides: &Strides) -> Option<bool> {
+    let along_k = strides.transposed().columns_are_aligned::<T>(address, 8);
+    (along_k || strides.columns_are_aligned::<T>(address, 8)).then_some(along_k)
+}
+
+/// Whether [`gemm_mma()`] can compute a product: factors at multiples of 16 bytes that are contiguous in one direction, with leading
+/// dimensions that are multiples of 8, and no sums of a factor.
+#[inline(always)]
+pub fn mma_supports<T>(shape: &GemmShape, sums: Sums, a: usize, b: usize) -> bool {
+    let factors = is_along_k::<T>(a, &shape.a).is_some() && is_along_k::<T>(b, &shape.b.transposed()).is_some();
+    factors && !matches!(sums, Sums::Left | Sums::Right)
+}
+
+/// One block for each tile, [`gemm_mma_blocks`] along x, with [`GEMM_MMA_SHARED_BYTES`] of dynamic shared memory. Traps unless
+/// [`mma_supports`] the product.
 #[kernel(module = "gemm_mma", arch = "sm_80", block = 256, min_blocks = 2)]
-pub fn gemm_mma<E: Epilogue, T: TensorCore, A: MmaLayout, B: MmaLayout>(
+pub fn gemm_mma<E: Epilogue, T: TensorCore>(
     shape: GemmShape,
     epilogue: E,
     a: Global<T>,
@@ -212,18 +214,20 @@ pub fn gemm_mma<E: Epilogue, T: TensorCore, A: MmaLayout, B: MmaLayout>(
 ) {
     let output = Output { shape, epilogue, bias, source, aux_in, aux_out, mask_in, mask_out, out };
     output.check(&a, &b);
-    let aligned = |address: usize, leading: usize, batch: usize| {
-        address.is_multiple_of(16) && (leading | batch).is_multiple_of(8)
-    };
-    let right = aligned(a.as_ptr() as usize, A::leading(&shape.a), shape.a.batch)
-        && aligned(b.as_ptr() as usize, B::leading(&shape.b.transposed()), shape.b.batch);
-    if !right || matches!(E::SUMS, Sums::Left | Sums::Right) {
+    if !mma_supports::<T>(&shape, E::SUMS, a.as_ptr() as usize, b.as_ptr() as usize) {
         cuda_std::trap();
     }
     let block = thread::block_idx_x() as usize;
     if block < gemm_mma_blocks(&shape) {
-        Tile { output, a, b, partials, block }.compute::<A, B>();
+        Tile { output, a, b, partials, block }.compute();
     }
+}
+
+/// The first row and column of this warp's part of the tile, 32 x 64.
+#[inline(always)]
+fn warp_part() -> (u32, u32) {
+    let warp = thread::thread_idx_x() / 32;
+    (warp % 4 * 32, warp / 4 * 64)
 }
 
 /// What one block works on.
@@ -237,18 +241,48 @@ struct Tile<'a, E, T: TensorCore> {
 
 impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
     #[inline(always)]
-    fn compute<A: MmaLayout, B: MmaLayout>(mut self) {
+    fn compute(mut self) {
+        let GemmShape { a, b, .. } = self.output.shape;
+        let place = self.place();
+        let shared = Dynamic::new().take_aligned::<f32, 128>(GEMM_MMA_SHARED_BYTES / 4);
+        let along_k = |view: &Global<T>, strides| is_along_k::<T>(view.as_ptr() as usize, strides) == Some(true);
+        let sums = match (along_k(&self.a, &a), along_k(&self.b, &b.transposed())) {
+            (true, true) => self.multiply::<AlongK, AlongK>(&shared, place),
+            (true, false) => self.multiply::<AlongK, AlongLines>(&shared, place),
+            (false, true) => self.multiply::<AlongLines, AlongK>(&shared, place),
+            (false, false) => self.multiply::<AlongLines, AlongLines>(&shared, place),
+        };
+        let (row, column) = warp_part();
+        let lane = warp::lane_id();
+        for (i, sums) in sums.iter().enumerate() {
+            for (j, sums) in sums.iter().enumerate() {
+                for below in 0..2 {
+                    let column = column + i as u32 * 16 + below as u32 * 8 + lane / 4;
+                    let row = row + j as u32 * 8 + lane % 4 * 2;
+                    let pair = [sums[2 * below], sums[2 * below + 1]];
+                    // SAFETY: the stages are not used any more; each thread has its own places.
+                    unsafe { wide::write_shared(&shared, column as usize * PITCH + row as usize, pair) };
+                }
+            }
+        }
+        thread::sync_threads();
+        self.finish(&shared, place);
+    }
+
+    /// This thread's sums.
+    #[inline(always)]
+    fn multiply<A: MmaLayout, B: MmaLayout>(
+        &self,
+        shared: &SharedSlice<f32>,
+        [batch, tile_row, tile_column]: [usize; 3],
+    ) -> [[[f32; 4]; 4]; 4] {
         let GemmShape { m, n, k, a: a_strides, b: b_strides, .. } = self.output.shape;
-        let [batch, tile_row, tile_column] = self.place();
         let (first_row, first_column) = (tile_row * GEMM_MMA_TILE, tile_column * GEMM_MMA_TILE);
         let mut left = Feed::new::<T, A>(&self.a, a_strides, [batch, first_row, m, k]);
         let mut right = Feed::new::<T, B>(&self.b, b_strides.transposed(), [batch, first_column, n, k]);
-        let shared = Dynamic::new().take_aligned::<f32, 128>(GEMM_MMA_SHARED_BYTES / 4);
         let stages = shared.address();
         let steps = k.div_ceil(DEPTH);
-
-        let warp = thread::thread_idx_x() / 32;
-        let (row, column) = (warp % 4 * 32, warp / 4 * 64);
+        let (row, column) = warp_part();
         let mut sums = [[[0.0; 4]; 4]; 4];
         // SAFETY: a stage is multiplied after its copies were waited for and a barrier, and copied to again after the barrier that all threads
         // reach when they have multiplied it.
@@ -290,21 +324,7 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
         }
         cp_async::wait_all();
         thread::sync_threads();
-
-        let lane = warp::lane_id();
-        for (i, sums) in sums.iter().enumerate() {
-            for (j, sums) in sums.iter().enumerate() {
-                for below in 0..2 {
-                    let column = column + i as u32 * 16 + below as u32 * 8 + lane / 4;
-                    let row = row + j as u32 * 8 + lane % 4 * 2;
-                    let pair = [sums[2 * below], sums[2 * below + 1]];
-                    // SAFETY: the stages are not used any more; each thread has its own places.
-                    unsafe { wide::write_shared(&shared, column as usize * PITCH + row as usize, pair) };
-                }
-            }
-        }
-        thread::sync_threads();
-        self.finish(&shared, [batch, tile_row, tile_column]);
+        sums
     }
 
     /// Which tile of which matrix this block computes: bands of [`BAND`] tile rows, column after column.

@@ -14,14 +14,14 @@ mod wide;
 
 use cuda_std::DeviceCopy;
 pub use mma::{
-    GEMM_MMA_BLOCK, GEMM_MMA_SHARED_BYTES, GEMM_MMA_TILE, MmaLayout, gemm_mma, gemm_mma_blocks, gemm_mma_parts,
+    GEMM_MMA_BLOCK, GEMM_MMA_SHARED_BYTES, GEMM_MMA_TILE, gemm_mma, gemm_mma_blocks, gemm_mma_parts, mma_supports,
 };
 pub use naive::{gemm_naive, gemm_sums};
 pub use output::{Output, RUN};
 pub use simt::{Simt, gemm_simt, gemm_simt_blocks, gemm_simt_parts};
 pub use tensor_core::{AlongK, AlongLines, TensorCore};
 pub use wgmma::{
-    Tile, Tile128, Tile192, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS, WgmmaLayout, WgmmaShape, gemm_wgmma,
+    Tile, Tile128, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS, WgmmaLayout, WgmmaShape, gemm_wgmma,
     wgmma_shared_bytes, wgmma_supports,
 };
 

@@ -253,30 +253,29 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
             let read = if reads::<E>() { T::unpack(read[below])[next] } else { 0.0 };
             let index =
                 row as usize + (column as usize + matrix as usize * shape.columns as usize) * shape.rows as usize;
-            let finished = epilogue.apply(Operands {
-                sum: sums[number],
-                bias: match E::BIAS {
+            let value = |x: f32| T::Math::from(x);
+            let finished = epilogue.apply::<T::Math>(Operands {
+                sum: value(sums[number]),
+                bias: value(match E::BIAS {
                     Axis::None => 0.0,
                     Axis::Rows => bias[below],
                     Axis::Columns => self.finish.bias(column, shape.columns, matrix),
-                },
-                source: if E::SOURCE { read } else { 0.0 },
-                aux: if E::SOURCE { 0.0 } else { read },
+                }),
+                source: value(if E::SOURCE { read } else { 0.0 }),
+                aux: value(if E::SOURCE { 0.0 } else { read }),
                 row: row as usize,
                 column: column as usize,
                 index,
             });
-            (finished, column < shape.columns)
+            (finished.value.into(), finished.aux.into(), column < shape.columns)
         };
         let [a, b, c, d] = [one(0), one(1), one(2), one(3)];
         if matches!(E::SUMS, Sums::Rows) {
-            let counted =
-                |(finished, exists): (crate::epilogue::Finished<f32>, bool)| if exists { finished.value } else { 0.0 };
+            let counted = |(value, _, exists): (f32, f32, bool)| if exists { value } else { 0.0 };
             self.totals[0] += counted(a) + counted(b);
             self.totals[1] += counted(c) + counted(d);
         }
-        let [a, b, c, d] = [a.0, b.0, c.0, d.0];
-        ([T::pack(a.value, b.value), T::pack(c.value, d.value)], [T::pack(a.aux, b.aux), T::pack(c.aux, d.aux)])
+        ([T::pack(a.0, b.0), T::pack(c.0, d.0)], [T::pack(a.1, b.1), T::pack(c.1, d.1)])
     }
 
     /// Stores the chunk that the buffer now holds, and goes on to the next buffer.

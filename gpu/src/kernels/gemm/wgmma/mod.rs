@@ -26,12 +26,12 @@ use cuda_std::wgmma::{self, Accumulator, Descriptor};
 use cuda_std::{Global, GlobalMut, kernel, thread, tma, warp};
 
 use super::tensor_core::{AlongK, AlongLines, TensorCore};
-use crate::epilogue::Epilogue;
+use crate::epilogue::{Epilogue, Layouts};
 pub use finish::wgmma_supports;
 use finish::{Finish, Matrices, Ring};
 pub use raster::WgmmaShape;
 use tile::{CONSUMER_ROWS, HALF, ROW};
-pub use tile::{Tile, Tile128, Tile192, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS};
+pub use tile::{Tile, Tile128, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS};
 
 /// How a factor lies in global memory, and how TMA brings it into a stage.
 pub trait WgmmaLayout: 'static {
@@ -191,8 +191,8 @@ impl Block {
 /// A product of 16-bit matrices, for one block on each multiprocessor: `grid = min(multiprocessors, tiles)`, [`WGMMA_THREADS`] threads,
 /// [`wgmma_shared_bytes`] of dynamic shared memory.
 ///
-/// `left` has boxes of 64 along k x [`WGMMA_ROWS`] ([`AlongK`]) or 64 x 64 ([`AlongLines`]), `right` of 64 x
-/// [`COLUMNS`](Tile::COLUMNS) or 64 x 64, both with 128-byte swizzle. `operand` is what the epilogue reads (source or aux), `kept` the aux
+/// How the factors may lie is said by [`Epilogue::LAYOUTS`]. `left` has boxes of 64 along k x [`WGMMA_ROWS`] ([`AlongK`]) or 64 x 64
+/// ([`AlongLines`]), `right` of 64 x [`COLUMNS`](Tile::COLUMNS) or 64 x 64, both with 128-byte swizzle. `operand` is what the epilogue reads (source or aux), `kept` the aux
 /// that it keeps; these and `result` have boxes of 64 rows x 8 [`CHUNK`](Tile::CHUNK) columns with 128-byte swizzle. The third dimension of
 /// each is the batch. What isn't used is never touched. `partials` has one sum for each row and column of tiles.
 ///
@@ -201,7 +201,7 @@ impl Block {
 /// # Safety
 /// The maps must describe the matrices of `shape` with these boxes, and `bias` and `partials` be as long as the epilogue needs them.
 #[kernel(module = "gemm_wgmma", arch = "sm_90a", block = 384, min_blocks = 1)]
-pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaLayout>(
+pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile>(
     shape: WgmmaShape,
     epilogue: E,
     left: TensorMap<T, 3>,
@@ -212,36 +212,69 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R:
     bias: Global<T>,
     partials: GlobalMut<f32>,
 ) {
-    if !finish::wgmma_supports::<E>() {
+    if !wgmma_supports::<E>() {
         cuda_std::trap();
     }
-    let thread = thread::thread_idx_x();
-    let block = Block::new::<S, L, R>();
-    if thread == 0 {
-        left.prefetch();
-        right.prefetch();
-        block.init::<S>();
+    let work = Work { shape, epilogue, left, right, operand, matrices: Matrices { result, kept, bias, partials } };
+    // SAFETY: the caller's promise; all threads of the block take the same branch.
+    unsafe {
+        match (E::LAYOUTS, work.shape.layout) {
+            (Layouts::Forward, _) => work.run::<S, AlongK, AlongK>(),
+            (Layouts::Gradient, _) => work.run::<S, AlongLines, AlongK>(),
+            (Layouts::All, 0) => work.run::<S, AlongK, AlongK>(),
+            (Layouts::All, 1) => work.run::<S, AlongLines, AlongK>(),
+            (Layouts::All, 2) => work.run::<S, AlongK, AlongLines>(),
+            (Layouts::All, _) => work.run::<S, AlongLines, AlongLines>(),
+        }
     }
-    thread::sync_threads();
-    if thread < 128 {
-        // SAFETY: all threads of the first warpgroup are here; the maps describe the matrices, by the caller.
+}
+
+/// The kernel's arguments.
+struct Work<'a, E, T: TensorCore> {
+    shape: WgmmaShape,
+    epilogue: E,
+    left: TensorMap<'a, T, 3>,
+    right: TensorMap<'a, T, 3>,
+    operand: TensorMap<'a, T, 3>,
+    matrices: Matrices<'a, T>,
+}
+
+impl<E: Epilogue, T: TensorCore> Work<'_, E, T> {
+    /// # Safety
+    /// As [`gemm_wgmma()`].
+    #[inline(always)]
+    unsafe fn run<S: Tile, L: WgmmaLayout, R: WgmmaLayout>(self) {
+        let Self { shape, epilogue, left, right, operand, matrices } = self;
+        let thread = thread::thread_idx_x();
+        let block = Block::new::<S, L, R>();
+        if thread == 0 {
+            left.prefetch();
+            right.prefetch();
+            block.init::<S>();
+        }
+        thread::sync_threads();
+        // SAFETY: whole warpgroups take each branch; the maps describe the matrices, by the caller.
         unsafe {
-            // A block may have 168 for each thread: what the first warpgroup gives up, the sums of the others take.
-            match S::COLUMNS {
-                ..=128 => wgmma::decrease_registers::<40>(),
-                _ => wgmma::decrease_registers::<24>(),
-            }
-            if thread == 0 {
-                produce::<T, S, L, R>(&shape, &left, &right, block);
-            } else if finish::reads::<E>() && (thread == 32 || thread == 64) {
-                let consumer = thread / 32 - 1;
-                finish::feed::<T, S>(&shape, &operand, consumer, block.ring::<S>(consumer));
+            if thread < 128 {
+                // A block may have 168 registers for each thread: what the first warpgroup gives up, the sums of the others take.
+                match S::COLUMNS {
+                    ..=128 => wgmma::decrease_registers::<40>(),
+                    _ => wgmma::decrease_registers::<24>(),
+                }
+                if thread == 0 {
+                    produce::<T, S, L, R>(&shape, &left, &right, block);
+                } else if finish::reads::<E>() && (thread == 32 || thread == 64) {
+                    let consumer = thread / 32 - 1;
+                    finish::feed::<T, S>(&shape, &operand, consumer, block.ring::<S>(consumer));
+                }
+            } else {
+                match S::COLUMNS {
+                    ..=128 => wgmma::increase_registers::<232>(),
+                    _ => wgmma::increase_registers::<240>(),
+                }
+                consume::<E, T, S, L, R>(&shape, &epilogue, matrices, block);
             }
         }
-    } else {
-        let matrices = Matrices { result, kept, bias, partials };
-        // SAFETY: all threads of the other warpgroups are here; the maps describe the matrices, by the caller.
-        unsafe { consume::<E, T, S, L, R>(&shape, &epilogue, matrices, block) };
     }
 }
 
@@ -397,10 +430,6 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
     // SAFETY: all 128 threads of the warpgroup take the same path, but for those that only the leading thread
     // does. A stage is read between its full barrier and the arrival at its empty one, and sums are read after the wait that names them.
     unsafe {
-        match S::COLUMNS {
-            ..=128 => wgmma::increase_registers::<232>(),
-            _ => wgmma::increase_registers::<240>(),
-        }
         let consumer = warp::uniform(thread::thread_idx_x() / 128) - 1;
         let (left_bytes, right_bytes) = (L::bytes(WGMMA_ROWS), R::bytes(S::COLUMNS));
         let factors = Factors::<L, R> {

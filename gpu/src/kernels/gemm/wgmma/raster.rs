@@ -23,6 +23,9 @@ pub struct WgmmaShape {
     pub batch: u32,
     /// From the bias of one matrix to the next one's.
     pub bias_stride: u32,
+    /// How the factors lie, if the epilogue is for [all layouts](crate::epilogue::Layouts::All): 1 if the left one's rows are contiguous, plus 2
+    /// if the right one's columns are. Else it isn't used.
+    pub layout: u32,
     /// Tiles along the rows that make a band.
     pub band: u32,
     /// 1: every second band walks its columns backwards, and each block walks k backwards in every second tile, which finds more in the L2

@@ -52,8 +52,6 @@ macro_rules! tiles {
 tiles! {
     /// 256 x 128: for a result that makes few tiles.
     Tile128: 128, 4 stages, 2 ahead, 4 x 4;
-    /// 256 x 192.
-    Tile192: 192, 3 stages, 1 ahead, 4 x 6;
     /// 256 x 200: for a large result.
     Tile200: 200, 3 stages, 1 ahead, 5 x 4;
 }
