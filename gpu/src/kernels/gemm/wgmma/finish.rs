@@ -129,12 +129,12 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
         unsafe { self.matrices.bias.get_unchecked((index + matrix * self.shape.bias_stride) as usize) }.load()
     }
 
-    /// Finishes and stores a half. `in_the_middle` is done once, between two of its chunks.
+    /// Finishes and stores a half. `between` is called with 1 to `AHEAD + 1`, after so many of its chunks.
     ///
     /// # Safety
     /// All threads of the consumer must call it together; the sums must be complete.
     #[inline(always)]
-    pub(super) unsafe fn store<S: Tile>(&mut self, sums: &S::Sums, half: Half, in_the_middle: impl FnMut()) {
+    pub(super) unsafe fn store<S: Tile>(&mut self, sums: &S::Sums, half: Half, between: impl FnMut(u32)) {
         let none = [[0; 2]; 2];
         let mut writer = Writer::<E, T, S, _> {
             finish: self,
@@ -143,7 +143,7 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
             kept: none,
             read: none,
             totals: [0.0; 2],
-            in_the_middle,
+            between,
             tile: core::marker::PhantomData,
         };
         sums.for_each_group(&mut writer);
@@ -171,11 +171,11 @@ struct Writer<'w, 'a, E, T: TensorCore, S, H> {
     read: [Pairs; 2],
     /// Sums of this thread's two rows.
     totals: [f32; 2],
-    in_the_middle: H,
+    between: H,
     tile: core::marker::PhantomData<S>,
 }
 
-impl<E: Epilogue, T: TensorCore, S: Tile, H: FnMut()> Groups for Writer<'_, '_, E, T, S, H> {
+impl<E: Epilogue, T: TensorCore, S: Tile, H: FnMut(u32)> Groups for Writer<'_, '_, E, T, S, H> {
     #[inline(always)]
     fn group(&mut self, group: usize, sums: [f32; 4]) {
         let group = group as u32;
@@ -209,8 +209,8 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H: FnMut()> Groups for Writer<'_, '_, 
             }
         }
         if last {
-            if chunk == S::COLUMNS / 8 / S::CHUNK / 2 {
-                (self.in_the_middle)();
+            if (1..=S::AHEAD + 1).contains(&chunk) {
+                (self.between)(chunk);
             }
             self.send(chunk);
         }
@@ -290,10 +290,12 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
             tma::fence_async();
             if finish.lead {
                 if reads::<E>() {
-                    // The chunk before has been stored: its buffer may be fed again.
+                    // The chunk before has been stored: its buffer may be fed again. The first chunk has none before it.
                     tma::wait_group_read::<0>();
                     let before = if finish.place.stage == 0 { S::BUFFERS - 1 } else { finish.place.stage - 1 };
-                    finish.ring.empty.add(before).arrive();
+                    if column != OUTSIDE || chunk > 0 {
+                        finish.ring.empty.add(before).arrive();
+                    }
                 } else {
                     const { assert!(S::BUFFERS >= 4) };
                     match S::BUFFERS / used {

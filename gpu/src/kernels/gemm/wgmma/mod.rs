@@ -9,8 +9,8 @@
 //! | begin | first steps along k | finish and store the previous tile |
 //! | | | first steps along k |
 //! | together | one step after the other | the same |
-//! | end | last step | last step |
-//! | | finish and store | |
+//! | end | last steps | |
+//! | | finish and store | last steps |
 //!
 //! Both factors are zero-filled and the result clipped by TMA, so any size works whose leading dimensions are multiples of 16 bytes; the
 //! launcher sends others to a simpler kernel, [`gemm_simt()`](super::gemm_simt()), which is this one's oracle.
@@ -427,6 +427,12 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
             }
         };
     }
+    macro_rules! steps {
+        ($step:block) => {
+            $step
+            ahead!($step);
+        };
+    }
     // SAFETY: all 128 threads of the warpgroup take the same path, but for those that only the leading thread
     // does. A stage is read between its full barrier and the arrival at its empty one, and sums are read after the wait that names them.
     unsafe {
@@ -467,7 +473,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
 
             // Meanwhile half 1 of the previous tile is finished. It is complete; the wait tells ptxas so.
             second.wait::<1>();
-            finish.store::<S>(&second, second_half, || {});
+            finish.store::<S>(&second, second_half, |_| {});
 
             // Half 1 takes the same steps, which frees their stages.
             let mut behind = begin;
@@ -485,7 +491,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
 
             // Both halves, step after step.
             let mut previous = behind.stage;
-            for _ in S::AHEAD + 2..shape.steps {
+            for _ in 2 * (S::AHEAD + 1)..shape.steps {
                 block.full.add(place.stage).wait(place.parity);
                 wgmma::fence();
                 factors.add_both::<T, _>((&mut first, &mut second), place.stage);
@@ -496,28 +502,43 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
                 place = place.next(S::STAGES);
             }
 
-            // The last step, half 0 before half 1.
-            block.full.add(place.stage).wait(place.parity);
+            // Half 0 takes the last steps first, then half 1.
+            let mut ending = place;
             wgmma::fence();
-            factors.add::<T, _>(&mut first, 0, place.stage);
+            steps!({
+                block.full.add(place.stage).wait(place.parity);
+                factors.add::<T, _>(&mut first, 0, place.stage);
+                place = place.next(S::STAGES);
+            });
             wgmma::commit_group();
-            factors.add::<T, _>(&mut second, 1, place.stage);
-            wgmma::commit_group();
-            wgmma::wait_group::<2>();
+            wgmma::wait_group::<1>();
             release(previous);
-            first.wait::<1>();
+            let mut last = ending;
+            steps!({
+                factors.add::<T, _>(&mut second, 1, last.stage);
+                wgmma::commit_group();
+                last = last.next(S::STAGES);
+            });
+            match S::AHEAD {
+                1 => first.wait::<2>(),
+                _ => first.wait::<3>(),
+            }
 
-            // Half 0 is finished; in the middle of that the last stage is freed.
-            finish.store::<S>(&first, halves[0], || {
-                wgmma::wait_group::<0>();
-                release(place.stage);
+            // Half 0 is finished meanwhile; between its chunks the stages are freed, one after the other.
+            finish.store::<S>(&first, halves[0], |chunk| {
+                match S::AHEAD + 1 - chunk {
+                    0 => wgmma::wait_group::<0>(),
+                    1 => wgmma::wait_group::<1>(),
+                    _ => wgmma::wait_group::<2>(),
+                }
+                release(ending.stage);
+                ending = ending.next(S::STAGES);
             });
             second.wait::<0>();
-            place = place.next(S::STAGES);
             second_half = halves[1];
             number += thread::grid_dim_x();
         }
-        finish.store::<S>(&second, second_half, || {});
+        finish.store::<S>(&second, second_half, |_| {});
         if lead {
             tma::wait_group::<0>();
         }
