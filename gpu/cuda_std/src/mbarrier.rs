@@ -156,6 +156,23 @@ impl Barrier {
         );
     }
 
+    /// Arrives at the barrier that lies in the same place of block `rank` of the cluster. From sm_90 on.
+    #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    pub fn arrive_in_block(self, rank: u32) {
+        let remote = crate::cluster::map(self.0, rank);
+        #[cfg(target_os = "cuda")]
+        // SAFETY: that block's barrier was initialised, by `at`.
+        unsafe {
+            asm!("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{}];", in(reg32) remote.get(), options(nostack))
+        }
+        #[cfg(not(target_os = "cuda"))]
+        {
+            let change = Change { arrivals: 1, ..Change::NONE };
+            context().mbarrier_change(remote.get(), change, "arrive_in_block", Location::caller());
+        }
+    }
+
     /// Whether the phase of this parity is complete. If so, what was written before the arrivals is visible here.
     #[inline(always)]
     #[cfg_attr(not(target_os = "cuda"), track_caller)]

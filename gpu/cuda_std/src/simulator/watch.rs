@@ -63,6 +63,10 @@ struct Record {
     clock: u32,
     /// Atomic accesses that the launch had made.
     stamp: u32,
+    /// Cluster and grid barriers that the block had passed.
+    phases: [u32; 2],
+    /// Whether everything counts as later.
+    ordered: bool,
     place: Place,
 }
 
@@ -76,6 +80,8 @@ impl Record {
             column: None,
             clock: block.clocks.get(context.number, context.number),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
+            phases: block.phases(),
+            ordered: false,
             kind,
             place,
         }
@@ -84,6 +90,9 @@ impl Record {
     /// Whether everything that the thread did until then is visible to the running thread.
     fn is_before(&self, context: &Context) -> bool {
         let block = context.state();
+        if self.ordered {
+            return true;
+        }
         if u64::from(self.block) == block.number {
             let thread = u32::from(self.thread);
             if let Some(column) = self.column {
@@ -93,10 +102,13 @@ impl Record {
                 || self.epoch < block.epoch.get()
                 || block.clocks.get(context.number, thread) > self.clock;
         }
-        block.global.is_some_and(|global| {
-            global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
-                && global.acquired[block.number as usize].load(Ordering::Relaxed) > self.stamp
-        })
+        let (then, now) = (self.phases, block.phases());
+        let met = then[0] < now[0] && block.is_in_cluster(u64::from(self.block), context.shape.grid);
+        met || then[1] < now[1]
+            || block.global.is_some_and(|global| {
+                global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
+                    && global.acquired[block.number as usize].load(Ordering::Relaxed) > self.stamp
+            })
     }
 
     fn access(&self, context: &Context) -> Box<Access> {
@@ -224,6 +236,14 @@ impl SharedWatch {
     /// Notes a copy without a look at what was there before.
     pub(crate) fn replay(&self, range: Range<u32>, copied: Copied) {
         let record = Self::record(context(), copied);
+        for index in self.elements(&range) {
+            self.cells.borrow_mut()[index] = Cell { write: Some(record), reads: None };
+        }
+    }
+
+    /// Notes a write with which later accesses don't race.
+    pub(crate) fn written(&self, range: Range<u32>, place: Place) {
+        let record = Record { ordered: true, ..Record::new(context(), Kind::Write, place) };
         for index in self.elements(&range) {
             self.cells.borrow_mut()[index] = Cell { write: Some(record), reads: None };
         }
