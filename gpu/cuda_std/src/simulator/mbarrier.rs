@@ -221,7 +221,8 @@ impl Context {
         let mut row = vec![0; column as usize + 1];
         row[column as usize] = barrier.copies;
         join(&mut barrier.known, &row);
-        Copied { column, clock, thread: self.number, remote: !std::ptr::eq(state, self.state()), place }
+        let (thread, block) = (self.number, state.number);
+        Copied { column, clock, thread, block, remote: !std::ptr::eq(state, self.state()), place }
     }
 
     /// Whether the phase of this parity is complete; if so, what was done before it is visible here.

@@ -166,6 +166,8 @@ pub(crate) struct Copied {
     pub(crate) clock: u32,
     /// The number of the thread that began it.
     pub(crate) thread: u32,
+    /// The block to whose shared memory it goes.
+    pub(crate) block: u64,
     /// Whether that is a thread of another block, whose knowledge isn't compared with this block's.
     pub(crate) remote: bool,
     pub(crate) place: Place,
@@ -211,9 +213,16 @@ impl SharedWatch {
         }
     }
 
+    /// Whether all of an element lies in a range. Where only a part does, accesses to other parts are none of its business.
+    fn covers(&self, range: &Range<u32>, index: usize) -> bool {
+        let start = self.start as usize + index * self.size;
+        range.start as usize <= start && start + self.size <= range.end as usize
+    }
+
     fn record(context: &Context, copied: Copied) -> Record {
-        let Copied { column, clock, thread, place, .. } = copied;
-        Record { column: Some(column), clock, thread: thread as u16, ..Record::new(context, Kind::Copy, place) }
+        let Copied { column, clock, thread, block, place, .. } = copied;
+        let record = Record::new(context, Kind::Copy, place);
+        Record { block: block as u32, thread: thread as u16, column: Some(column), clock, ..record }
     }
 
     /// An asynchronous copy writes these addresses.
@@ -224,6 +233,10 @@ impl SharedWatch {
         let context = context();
         let record = Self::record(context, copied);
         for index in self.elements(&range) {
+            if !self.covers(&range, index) {
+                self.cells.borrow_mut()[index] = Cell { write: Some(record), reads: None };
+                continue;
+            }
             let result = self.cells.borrow_mut()[index].access(context, record);
             if let Err(first) = result {
                 let (first, second) = (first.access(context), record.access(context));
@@ -251,7 +264,15 @@ impl SharedWatch {
 
     /// The running thread makes an access of this kind to all of these addresses.
     pub(crate) fn access_range(&self, range: Range<u32>, kind: Kind, place: Place) {
-        self.elements(&range).for_each(|index| self.access(index, kind, place));
+        for index in self.elements(&range) {
+            let unwritten = self.cells.borrow()[index].write.is_none();
+            if self.covers(&range, index) || (unwritten && !kind.writes()) {
+                self.access(index, kind, place);
+            } else if unwritten {
+                let record = Record { ordered: true, ..Record::new(context(), kind, place) };
+                self.cells.borrow_mut()[index].write = Some(record);
+            }
+        }
     }
 }
 
