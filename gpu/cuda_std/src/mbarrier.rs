@@ -1,5 +1,5 @@
-//! Mbarriers: barriers in shared memory that count arrivals of threads and bytes of asynchronous copies. From sm_80 on; those that
-//! count bytes from sm_90 on.
+//! Mbarriers: barriers in shared memory that count arrivals of threads and bytes of asynchronous copies. From sm_80 on
+//! (with `ptx = "7.1"`, which has waiting by parity); those that count bytes from sm_90 on.
 //!
 //! A barrier goes through phases, numbered from 0. Phase `n` is complete when as many threads have arrived as
 //! [`init`](Barrier::init) says and all bytes that were expected have come; then phase `n + 1` begins. A thread waits for a

@@ -1,4 +1,5 @@
-//! Asynchronous copies of boxes and of runs of bytes between global and shared memory, by the copy engine (TMA). From sm_90 on.
+//! Asynchronous copies of boxes and of runs of bytes between global and shared memory, by the copy engine (TMA). From sm_90 on,
+//! with PTX 8.0: kernels say `arch = "sm_90a"`, or `arch = "sm_90", ptx = "8.0"`.
 //!
 //! One thread begins a copy; the engine makes it. A load reports its bytes to an [`mbarrier`](crate::mbarrier), which the
 //! readers wait for. Stores are put into groups: [`commit_group`] closes one, [`wait_group`] waits until at most `N` of the
