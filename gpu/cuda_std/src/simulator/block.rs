@@ -255,9 +255,9 @@ impl State {
     }
 
     /// Cluster and grid barriers passed.
-    pub(super) fn phases(&self) -> [u32; 2] {
+    pub(super) fn phases(&self) -> [u16; 2] {
         // SAFETY: the group outlives its blocks.
-        unsafe { &*self.group }.phases(self.position)
+        unsafe { &*self.group }.phases(self.position).map(|phase| phase as u16)
     }
 
     /// Whether another block of the grid belongs to this one's cluster.

@@ -50,6 +50,12 @@ impl Kind {
     }
 }
 
+/// Instead of a column: an access of the thread itself.
+const OF_THREAD: u16 = u16::MAX;
+/// Instead of a column: everything counts as later.
+const ORDERED: u16 = u16::MAX - 1;
+
+/// There may be one for each element of a large buffer: it is kept small.
 #[derive(Clone, Copy)]
 struct Record {
     block: u32,
@@ -57,16 +63,14 @@ struct Record {
     kind: Kind,
     /// Barriers that the block had passed.
     epoch: u32,
-    /// Of an asynchronous copy: the column of its mbarrier in the clocks.
-    column: Option<u32>,
+    /// Of an asynchronous copy: the column of its mbarrier in the clocks. Otherwise one of the two above.
+    column: u16,
     /// Releases that the thread, or the column, had made.
     clock: u32,
     /// Atomic accesses that the launch had made.
     stamp: u32,
     /// Cluster and grid barriers that the block had passed.
-    phases: [u32; 2],
-    /// Whether everything counts as later.
-    ordered: bool,
+    phases: [u16; 2],
     place: Place,
 }
 
@@ -77,11 +81,10 @@ impl Record {
             block: block.number as u32,
             thread: context.number as u16,
             epoch: block.epoch.get(),
-            column: None,
+            column: OF_THREAD,
             clock: block.clocks.get(context.number, context.number),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
             phases: block.phases(),
-            ordered: false,
             kind,
             place,
         }
@@ -90,21 +93,21 @@ impl Record {
     /// Whether everything that the thread did until then is visible to the running thread.
     fn is_before(&self, context: &Context) -> bool {
         let block = context.state();
-        if self.ordered {
+        if self.column == ORDERED {
             return true;
         }
         if u64::from(self.block) == block.number {
             let thread = u32::from(self.thread);
-            if let Some(column) = self.column {
-                return block.clocks.get(context.number, column) > self.clock;
+            if self.column != OF_THREAD {
+                return block.clocks.get(context.number, u32::from(self.column)) > self.clock;
             }
             return thread == context.number
                 || self.epoch < block.epoch.get()
                 || block.clocks.get(context.number, thread) > self.clock;
         }
         let (then, now) = (self.phases, block.phases());
-        let met = then[0] < now[0] && block.is_in_cluster(u64::from(self.block), context.shape.grid);
-        met || then[1] < now[1]
+        let met = then[0] != now[0] && block.is_in_cluster(u64::from(self.block), context.shape.grid);
+        met || then[1] != now[1]
             || block.global.is_some_and(|global| {
                 global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
                     && global.acquired[block.number as usize].load(Ordering::Relaxed) > self.stamp
@@ -222,7 +225,7 @@ impl SharedWatch {
     fn record(context: &Context, copied: Copied) -> Record {
         let Copied { column, clock, thread, block, place, .. } = copied;
         let record = Record::new(context, Kind::Copy, place);
-        Record { block: block as u32, thread: thread as u16, column: Some(column), clock, ..record }
+        Record { block: block as u32, thread: thread as u16, column: column as u16, clock, ..record }
     }
 
     /// An asynchronous copy writes these addresses.
@@ -256,7 +259,7 @@ impl SharedWatch {
 
     /// Notes a write with which later accesses don't race.
     pub(crate) fn written(&self, range: Range<u32>, place: Place) {
-        let record = Record { ordered: true, ..Record::new(context(), Kind::Write, place) };
+        let record = Record { column: ORDERED, ..Record::new(context(), Kind::Write, place) };
         for index in self.elements(&range) {
             self.cells.borrow_mut()[index] = Cell { write: Some(record), reads: None };
         }
@@ -269,7 +272,7 @@ impl SharedWatch {
             if self.covers(&range, index) || (unwritten && !kind.writes()) {
                 self.access(index, kind, place);
             } else if unwritten {
-                let record = Record { ordered: true, ..Record::new(context(), kind, place) };
+                let record = Record { column: ORDERED, ..Record::new(context(), kind, place) };
                 self.cells.borrow_mut()[index].write = Some(record);
             }
         }
