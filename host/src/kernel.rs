@@ -18,6 +18,9 @@ use crate::stream::Stream;
 /// Dynamic shared memory that needs no opting in.
 const SHARED_WITHOUT_OPT_IN: usize = 48 << 10;
 
+/// The most threads of a cooperative launch in the simulator.
+const SIMULATED_THREADS_AT_ONCE: u64 = 16384;
+
 /// A kernel instance on a GPU or in the simulator. Cloning is cheap.
 ///
 /// Arguments are a tuple with one element for each parameter of the kernel's function:
@@ -85,7 +88,7 @@ pub(crate) fn expect_parameters<K: Kernel>(entry: &Entry) -> Result<()> {
 }
 
 impl Loaded {
-    fn simulated(entry: &str) -> Self {
+    fn simulated(entry: &str, cluster: [u32; 3]) -> Self {
         const SHARED_LIMIT: usize = 227 << 10;
         Self {
             entry: entry.into(),
@@ -93,7 +96,7 @@ impl Loaded {
             required_block: None,
             block_limit: BLOCK_LIMIT.map(|limit| limit as u32),
             thread_limit: BLOCK_LIMIT[0],
-            cluster: None,
+            cluster: (cluster != [1; 3]).then_some(cluster),
             shared_limit: SHARED_LIMIT,
             shared_allowed: AtomicUsize::new(SHARED_LIMIT),
         }
@@ -215,7 +218,7 @@ impl<K: Kernel> TypedKernel<K> {
     }
 
     pub(crate) fn simulated(runtime: &Runtime, entry: &str) -> Self {
-        Self::new(runtime, Arc::new(Loaded::simulated(entry)))
+        Self::new(runtime, Arc::new(Loaded::simulated(entry, K::CLUSTER)))
     }
 
     pub(crate) fn loaded(&self) -> Arc<Loaded> {
@@ -270,16 +273,61 @@ impl<K: Kernel> TypedKernel<K> {
 
     /// # Safety
     /// As [`launch_unchecked`](Self::launch_unchecked).
-    unsafe fn simulate<A>(&self, shape: Shape, arguments: A) -> Result<()>
+    unsafe fn simulate<A>(&self, cooperative: bool, shape: Shape, arguments: A) -> Result<()>
     where
         A: Arguments<K::Parameters<'static>>,
     {
         let Shape { grid, block, shared_bytes: dynamic_shared_bytes } = shape;
         let parameters = arguments.parameters(&self.runtime)?;
         let shape = simulator::Shape { grid, block, dynamic_shared_bytes };
+        let launch = match cooperative {
+            true => simulator::launch_cooperative::<K>,
+            false => simulator::launch_unchecked::<K>,
+        };
         // SAFETY: by the caller; the parameters view memory of this runtime that the arguments borrow.
-        unsafe { simulator::launch_unchecked::<K>(simulator::Options::default(), shape, parameters) }
-            .map_err(Error::Simulated)
+        unsafe { launch(simulator::Options::default(), shape, parameters) }.map_err(Error::Simulated)
+    }
+
+    /// Refuses more blocks than can run at once.
+    fn expect_all_at_once(&self, shape: Shape) -> Result<()> {
+        let limit = match self.runtime.device().cuda() {
+            Some(properties) => {
+                u64::from(self.blocks_per_multiprocessor(shape)?) * u64::from(properties.multiprocessors)
+            }
+            // Each thread that waits has a stack of its own.
+            None => SIMULATED_THREADS_AT_ONCE / shape.block_threads().max(1),
+        };
+        let got = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+        if got > limit {
+            return Err(Error::LaunchShape {
+                kernel: self.loaded.entry.clone(),
+                what: "the number of blocks of a cooperative launch",
+                got,
+                limit,
+                remedy: "all of them must run at the same time: use fewer blocks, whose threads stride over the grid",
+            });
+        }
+        Ok(())
+    }
+
+    /// As [`launch_cooperative`](Self::launch_cooperative), for a kernel whose function is `unsafe`.
+    ///
+    /// # Errors
+    /// As [`launch_cooperative`](Self::launch_cooperative).
+    ///
+    /// # Safety
+    /// As [`launch_unchecked`](Self::launch_unchecked).
+    pub unsafe fn launch_cooperative_unchecked<A>(&self, stream: &Stream, shape: Shape, arguments: A) -> Result<()>
+    where
+        A: Arguments<K::Parameters<'static>>,
+    {
+        let cuda = self.runtime.cuda_state();
+        self.loaded.accept(cuda, &shape)?;
+        if !shape.is_empty() {
+            self.expect_all_at_once(shape)?;
+        }
+        // SAFETY: by the caller.
+        unsafe { self.submit(true, stream, shape, arguments) }
     }
 
     /// Launches a kernel whose function is `unsafe`. An empty grid launches nothing.
@@ -294,6 +342,17 @@ impl<K: Kernel> TypedKernel<K> {
     where
         A: Arguments<K::Parameters<'static>>,
     {
+        // SAFETY: by the caller.
+        unsafe { self.submit(false, stream, shape, arguments) }
+    }
+
+    /// # Safety
+    /// As [`launch_unchecked`](Self::launch_unchecked).
+    #[inline(always)]
+    unsafe fn submit<A>(&self, cooperative: bool, stream: &Stream, shape: Shape, arguments: A) -> Result<()>
+    where
+        A: Arguments<K::Parameters<'static>>,
+    {
         self.runtime.expect_same(stream.runtime(), "launch a kernel", "the stream")?;
         let cuda = self.runtime.cuda_state();
         self.loaded.accept(cuda, &shape)?;
@@ -302,7 +361,7 @@ impl<K: Kernel> TypedKernel<K> {
         }
         let Some(cuda) = cuda else {
             // SAFETY: by the caller.
-            return unsafe { self.simulate(shape, arguments) };
+            return unsafe { self.simulate(cooperative, shape, arguments) };
         };
         let submission = Submission::begin(cuda, stream.slot())?;
         let call = |pointers: &mut Pointers| {
@@ -310,6 +369,20 @@ impl<K: Kernel> TypedKernel<K> {
             // SAFETY: the pointers are to values with the kernel's parameter layout, which was compared with the manifest;
             // the memory they name is alive, belongs to this runtime, and has been put in order; the rest by the caller.
             unsafe {
+                if cooperative {
+                    return cuda.driver.cuLaunchCooperativeKernel(
+                        self.loaded.function,
+                        grid_x,
+                        grid_y,
+                        grid_z,
+                        block_x,
+                        block_y,
+                        block_z,
+                        shape.shared_bytes as u32,
+                        submission.stream(),
+                        pointers.as_mut_ptr(),
+                    );
+                }
                 cuda.driver.cuLaunchKernel(
                     self.loaded.function,
                     grid_x,
@@ -343,6 +416,19 @@ impl<K: SafeKernel> TypedKernel<K> {
     {
         // SAFETY: a `SafeKernel` is sound for every argument and shape.
         unsafe { self.launch_unchecked(stream, shape, arguments) }
+    }
+
+    /// As [`launch`](Self::launch), for a kernel whose blocks wait for each other (`cuda_std::grid::sync`): all of them run at the
+    /// same time.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch); [`Error::LaunchShape`] also if the device can't run all blocks at once.
+    pub fn launch_cooperative<A>(&self, stream: &Stream, shape: Shape, arguments: A) -> Result<()>
+    where
+        A: Arguments<K::Parameters<'static>>,
+    {
+        // SAFETY: a `SafeKernel` is sound for every argument and shape.
+        unsafe { self.launch_cooperative_unchecked(stream, shape, arguments) }
     }
 }
 

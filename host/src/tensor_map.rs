@@ -111,6 +111,14 @@ fn encode(driver: &Driver, tensor: &Tensor, descriptor: &mut Descriptor) -> Resu
     }
 }
 
+#[cfg(test)]
+impl<T, const RANK: usize> TensorMap<'_, T, RANK> {
+    /// What the driver made of it.
+    pub(crate) fn descriptor(&self) -> [u64; 16] {
+        self.map.descriptor.0
+    }
+}
+
 /// The bytes of a map, which are passed by value.
 #[doc(hidden)]
 pub struct Bytes(Descriptor);

@@ -14,6 +14,9 @@ pub trait Kernel: 'static {
     /// What is passed at the level of PTX, in order; a view is a pointer and a length. Entries of size 0 are not passed.
     const RAW_PARAMETERS: &'static [RawParameter];
 
+    /// Blocks of a cluster along x, y, z.
+    const CLUSTER: [u32; 3] = [1, 1, 1];
+
     /// Runs one thread of the kernel in the simulator.
     ///
     /// # Safety

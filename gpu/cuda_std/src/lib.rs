@@ -29,8 +29,10 @@
 
 pub mod atomic;
 pub mod barrier;
+pub mod cluster;
 pub mod cp_async;
 pub mod global;
+pub mod grid;
 pub mod kernel;
 pub mod matrix;
 pub mod mbarrier;

@@ -96,7 +96,7 @@ matrix_memory! {
 fn address(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32) -> Address {
     let (major, minor) = (lane_id() / 4, lane_id() % 4 * 2 + next);
     let (row, column) = if transposed { (minor, major) } else { (major, minor) };
-    Address::from_number(rows[matrix * 8 + row as usize] as u32).offset(column * 2)
+    Address::from_raw(rows[matrix * 8 + row as usize] as u32).offset(column * 2)
 }
 
 #[cfg(not(target_os = "cuda"))]

@@ -1,5 +1,5 @@
-//! Mbarriers: barriers in shared memory that count arrivals of threads and bytes of asynchronous copies. From sm_80 on; those that
-//! count bytes from sm_90 on.
+//! Mbarriers: barriers in shared memory that count arrivals of threads and bytes of asynchronous copies. From sm_80 on
+//! (with `ptx = "7.1"`, which has waiting by parity); those that count bytes from sm_90 on.
 //!
 //! A barrier goes through phases, numbered from 0. Phase `n` is complete when as many threads have arrived as
 //! [`init`](Barrier::init) says and all bytes that were expected have come; then phase `n + 1` begins. A thread waits for a
@@ -154,6 +154,23 @@ impl Barrier {
             "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{}], {};",
             in(reg32) self.0.get(), in(reg32) bytes, options(nostack)
         );
+    }
+
+    /// Arrives at the barrier that lies in the same place of block `rank` of the cluster. From sm_90 on.
+    #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    pub fn arrive_in_block(self, rank: u32) {
+        let remote = crate::cluster::map(self.0, rank);
+        #[cfg(target_os = "cuda")]
+        // SAFETY: that block's barrier was initialised, by `at`.
+        unsafe {
+            asm!("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{}];", in(reg32) remote.get(), options(nostack))
+        }
+        #[cfg(not(target_os = "cuda"))]
+        {
+            let change = Change { arrivals: 1, ..Change::NONE };
+            context().mbarrier_change(remote.get(), change, "arrive_in_block", Location::caller());
+        }
     }
 
     /// Whether the phase of this parity is complete. If so, what was written before the arrivals is visible here.

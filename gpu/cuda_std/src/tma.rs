@@ -1,4 +1,5 @@
-//! Asynchronous copies of boxes and of runs of bytes between global and shared memory, by the copy engine (TMA). From sm_90 on.
+//! Asynchronous copies of boxes and of runs of bytes between global and shared memory, by the copy engine (TMA). From sm_90 on,
+//! with PTX 8.0: kernels say `arch = "sm_90a"`, or `arch = "sm_90", ptx = "8.0"`.
 //!
 //! One thread begins a copy; the engine makes it. A load reports its bytes to an [`mbarrier`](crate::mbarrier), which the
 //! readers wait for. Stores are put into groups: [`commit_group`] closes one, [`wait_group`] waits until at most `N` of the
@@ -73,6 +74,33 @@ impl Map {
         context().tensor_load(&self.tensor, to.get(), &at, barrier.address().get(), Location::caller());
     }
 
+    /// # Safety
+    /// As `TensorMap::load_multicast`.
+    #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    unsafe fn load_multicast<const RANK: usize>(&self, to: Address, at: [i32; RANK], barrier: Barrier, blocks: u16) {
+        #[cfg(target_os = "cuda")]
+        // SAFETY: by the caller.
+        unsafe {
+            tensor_instruction!(
+                at,
+                [
+                    "cp.async.bulk.tensor.",
+                    ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{to}], [{map}, {{",
+                    "}}], [{barrier}], {blocks};"
+                ],
+                to = in(reg32) to.get(), map = in(reg64) self.address, barrier = in(reg32) barrier.address().get(),
+                blocks = in(reg16) blocks
+            );
+        }
+        #[cfg(not(target_os = "cuda"))]
+        for rank in (0..16).filter(|rank| blocks >> rank & 1 == 1) {
+            let place = Location::caller();
+            let mapped = |address: Address| context().map_to(address.get(), rank, place);
+            context().tensor_load(&self.tensor, mapped(to), &at, mapped(barrier.address()), place);
+        }
+    }
+
     #[inline(always)]
     fn prefetch(&self) {
         #[cfg(target_os = "cuda")]
@@ -98,6 +126,18 @@ macro_rules! loads {
             pub unsafe fn load(&self, to: Address, at: [i32; RANK], barrier: Barrier) {
                 // SAFETY: by the caller.
                 unsafe { self.map.load(to, at, barrier) }
+            }
+
+            /// As [`load`](Self::load), to the same place in all blocks of the cluster whose bit in `blocks` is set, each of
+            /// which gets the bytes at the barrier in the same place as `barrier`.
+            ///
+            /// # Safety
+            /// As [`load`](Self::load), in each of these blocks.
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            pub unsafe fn load_multicast(&self, to: Address, at: [i32; RANK], barrier: Barrier, blocks: u16) {
+                // SAFETY: by the caller.
+                unsafe { self.map.load_multicast(to, at, barrier, blocks) }
             }
 
             /// Hints that the map itself will be needed soon.

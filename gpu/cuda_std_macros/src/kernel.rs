@@ -16,6 +16,7 @@ use syn::{
 pub(crate) struct Attributes {
     marker: String,
     module: Option<LitStr>,
+    cluster: Option<[u32; 3]>,
 }
 
 const NAMES: &str = "block, max_threads, min_blocks, registers, cluster, arch, ptx, module";
@@ -54,6 +55,9 @@ impl Parse for Attributes {
             match key {
                 Some(key @ ("reqntid" | "cluster")) => {
                     let [x, y, z] = extents(&value)?;
+                    if key == "cluster" {
+                        attributes.cluster = Some([x, y, z]);
+                    }
                     attributes.marker += &format!(",{key}={x}x{y}x{z}");
                 }
                 Some(key) => attributes.marker += &format!(",{key}={}", number(&value)?),
@@ -260,7 +264,7 @@ pub(crate) fn expand(attributes: Attributes, function: ItemFn) -> Result<TokenSt
         let remedy = "nothing checks what a raw pointer points to: make this an `unsafe fn`, or take a `Global<T>` or `GlobalMut<T>`";
         return Err(Error::new_spanned(&pointer.name, remedy));
     }
-    let description = describe(&function, &parameters);
+    let description = describe(&attributes, &function, &parameters);
     let instantiate = instantiation_macro(&attributes, &function, &parameters);
     Ok(quote! {
         #[allow(clippy::too_many_arguments, reason = "a kernel's arguments are what it works on")]
@@ -294,7 +298,7 @@ fn check(function: &ItemFn) -> Result<()> {
 }
 
 /// The type named like the kernel, and what it implements.
-fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
+fn describe(attributes: &Attributes, function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
     let (name, visibility) = (&function.sig.ident, &function.vis);
     let text = name.to_string();
     // A kernel instance is named by host code for as long as the program runs, so its types borrow nothing.
@@ -323,6 +327,7 @@ fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
         parameter.rebuild(own)
     });
     let doc = format!("Names an instance of the kernel [`{text}()`], for typed launches.");
+    let cluster = attributes.cluster.map(|[x, y, z]| quote!(const CLUSTER: [u32; 3] = [#x, #y, #z];));
     let safe = function.sig.unsafety.is_none().then(|| {
         quote! {
             impl #impl_generics ::cuda_std::SafeKernel for #name #type_generics #bounds {}
@@ -341,6 +346,7 @@ fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
                 const NAME: &'static str = #text;
                 type Parameters<'a> = (#(#declared,)*);
                 const RAW_PARAMETERS: &'static [::cuda_std::RawParameter] = &[#(#raw_descriptions),*];
+                #cluster
 
                 #[cfg(not(target_os = "cuda"))]
                 unsafe fn simulate(parameters: &Self::Parameters<'_>) {

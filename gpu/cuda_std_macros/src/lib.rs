@@ -16,11 +16,13 @@ use syn::parse_macro_input;
 /// a type, `name<A, T>`, that implements `Kernel` and so gives the host a typed launch; and `kernels!` instantiates it.
 ///
 /// Parameters are plain values (`DeviceCopy`), `Global<T>` and `&[T]` to read, `GlobalMut<T>` to write, and, in an `unsafe fn`,
-/// raw device pointers. A view is passed as pointer and length.
+/// raw device pointers. A view is passed as pointer and length. `TensorMap<T, RANK>` and `TensorMapMut<T, RANK>`, for the copy
+/// engine, are passed as 128 bytes that stay where they are.
 ///
 /// Attributes, all optional: `block = 256` or `block = (32, 8)` (threads of a block, required at launch),
 /// `max_threads = 256` (an upper limit), `min_blocks = 2` (blocks resident per multiprocessor), `registers = 128` (limit for each
-/// thread), `cluster = (2, 1, 1)`, `arch = "sm_90a"` (the least architecture it is built for), `module = "map"` (PTX module family; the
+/// thread), `cluster = (2, 1, 1)`, `arch = "sm_90a"` (the least architecture it is built for),
+/// `ptx = "8.0"` (the least PTX version that its instructions need, where that is more than the architecture's), `module = "map"` (PTX module family; the
 /// kernel's name otherwise).
 #[proc_macro_attribute]
 pub fn kernel(attributes: TokenStream, function: TokenStream) -> TokenStream {

@@ -6,6 +6,7 @@ pub mod kernels;
 pub mod launches;
 pub mod memory;
 pub mod streams;
+pub mod tensor_maps;
 
 use crate::Runtime;
 
@@ -24,6 +25,7 @@ pub const EVERYWHERE: &[Check] = &[
     ("pinned transfers", memory::pinned_transfers),
     ("size overflow", memory::size_overflow),
     ("events", streams::events),
+    ("tensor map refusals", tensor_maps::refusals),
 ];
 
 /// For a GPU, or what pretends to be one.

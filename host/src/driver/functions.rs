@@ -114,6 +114,10 @@ driver_functions! {
         function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         dynamic_shared_bytes: u32, stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void
     );
+    cuLaunchCooperativeKernel(
+        function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        dynamic_shared_bytes: u32, stream: Handle, parameters: *mut *mut c_void
+    );
 }
 
 impl Driver {

@@ -118,7 +118,11 @@ fn child_with_pretended_driver() {
     assert_eq!(runtime.reason(), None);
     assert!(runtime.to_string().contains("Pretended GPU (CUDA device 0, compute capability 9.0"), "{runtime}");
     let run = |(name, check): &Check| check(&runtime).unwrap_or_else(|error| panic!("{name}: {error}"));
-    checks::EVERYWHERE.iter().chain(checks::GPU).for_each(run);
+    checks::EVERYWHERE
+        .iter()
+        .chain(checks::GPU)
+        .chain(&[("tensor maps", checks::tensor_maps::encoding as _)])
+        .for_each(run);
     assert_eq!(runtime.memory().bytes_in_use, 0);
     checks::cost::launch_cost(&runtime).unwrap();
     // The pretended driver panics if anything is left when the context goes.

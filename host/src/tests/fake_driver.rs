@@ -323,6 +323,23 @@ driver! {
     cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut i32, _function: usize, _threads: i32, _shared: usize) {
         *blocks = 8; 0
     }
+    cuTensorMapEncodeTiled(
+        map: *mut u64, element: i32, rank: u32, address: u64, extents: *const u64, strides: *const u64, tile: *const u32,
+        element_strides: *const u32, interleave: i32, swizzle: i32, promotion: i32, fill: i32
+    ) {
+        check_current();
+        assert!((map as usize).is_multiple_of(64) && address.is_multiple_of(16));
+        assert_eq!((interleave, fill), (0, 0));
+        // What came: the check looks whether it is what was meant.
+        *map = element as u64 | u64::from(rank) << 8 | (swizzle as u64) << 16 | (promotion as u64) << 24;
+        *map.add(1) = address;
+        for axis in 0..rank as usize {
+            *map.add(2 + axis) = *extents.add(axis);
+            *map.add(7 + axis) = u64::from(*tile.add(axis)) | u64::from(*element_strides.add(axis)) << 32;
+            if axis > 0 { *map.add(11 + axis) = *strides.add(axis - 1); }
+        }
+        0
+    }
     cuLaunchKernel(
         function: usize, x: u32, y: u32, z: u32, _block_x: u32, _block_y: u32, _block_z: u32, _shared: u32, stream: usize,
         parameters: *const *const c_void, _extra: *const c_void

@@ -6,6 +6,7 @@ pub mod activations;
 pub mod asynchronous;
 pub mod atomics;
 pub mod blocks;
+pub mod clusters;
 pub mod echo;
 pub mod faults;
 pub mod rust_cuda;
@@ -24,6 +25,7 @@ use crate::asynchronous::{
 };
 use crate::atomics::{arithmetic, bitwise, last_block_sum};
 use crate::blocks::{barriers, block_operations, carved};
+use crate::clusters::{cluster_exchange, cluster_indices, multicast, neighbour_sums};
 use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
@@ -78,4 +80,8 @@ kernels! {
     box_additions<{u32, f32, f16, bf16}>;
     swapped_runs;
     tile_sums;
+    cluster_indices;
+    cluster_exchange;
+    multicast;
+    neighbour_sums;
 }

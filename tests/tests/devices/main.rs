@@ -3,6 +3,7 @@
 
 mod abi;
 mod asynchronous;
+mod clusters;
 mod device_language;
 mod digits;
 mod launch;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     warpsmith_tests::on_devices(&[
         ("abi", abi::TESTS),
         ("asynchronous", asynchronous::TESTS),
+        ("clusters", clusters::TESTS),
         ("device_language", device_language::TESTS),
         ("digits", digits::TESTS),
         ("launch", launch::TESTS),

@@ -1,5 +1,6 @@
 //! Every test that needs no device: the catalogue's accuracy, the contract of activations, and the simulator itself.
 
+mod asynchronous_checks;
 mod catalogue;
 mod contract;
 mod simulated;

@@ -6,7 +6,8 @@ use core::panic::Location;
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::{context, refuse, watch::Kind};
 
-/// A byte in shared memory: of the block, or, made by `cluster::map`, of another block of the cluster.
+/// A byte in shared memory: of the block, or, made by
+/// [`cluster::map`](crate::cluster::map), of another block of the cluster.
 ///
 /// An address says nothing of what lies there: every operation that uses one is `unsafe`, or a handle whose making was. The
 /// simulator refuses addresses that are outside the block's shared memory.
@@ -38,10 +39,9 @@ impl Address {
         }
     }
 
-    /// The address of this number.
-    #[cfg(not(target_os = "cuda"))]
-    pub(crate) const fn from_number(number: u32) -> Self {
-        Self(number)
+    #[inline(always)]
+    pub(crate) const fn from_raw(address: u32) -> Self {
+        Self(address)
     }
 
     /// The number, as an instruction takes it.

@@ -10,6 +10,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use super::clocks::Clocks;
 use super::copies::{Copies, Groups};
 use super::error::{Error, Place, Whereabouts};
+use super::group::Group;
 use super::mbarrier::Mbarrier;
 use super::named::Named;
 use super::watch::GlobalWatch;
@@ -37,6 +38,8 @@ pub(crate) struct Context {
     pub(super) stores: Cell<Groups>,
     /// Its own copies.
     pub(super) copies: Copies,
+    /// The phase of the cluster's barrier at which it has arrived.
+    pub(super) cluster_phase: Cell<Option<u32>>,
 }
 
 impl Context {
@@ -187,6 +190,8 @@ pub(super) enum Wait {
     Converge { place: Place },
     Mbarrier { address: u32, place: Place },
     Named { id: u32, place: Place },
+    Cluster { place: Place },
+    Grid { place: Place },
     Ended,
 }
 
@@ -203,6 +208,9 @@ pub(crate) struct State {
     pub(crate) kernel: &'static str,
     /// The block's number in the grid.
     pub(crate) number: u64,
+    /// The blocks that run together with this one, and its position among them.
+    pub(super) group: *const Group,
+    pub(super) position: usize,
     pub(crate) global: Option<&'static GlobalWatch>,
     /// Whether a thread has fenced.
     pub(crate) fenced: Cell<bool>,
@@ -236,6 +244,29 @@ impl State {
         self.threads
     }
 
+    /// Threads that have not ended.
+    pub(super) fn alive(&self) -> u32 {
+        self.threads - self.ended.get()
+    }
+
+    /// Whether all threads have ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.alive() == 0
+    }
+
+    /// Cluster and grid barriers passed.
+    pub(super) fn phases(&self) -> [u16; 2] {
+        // SAFETY: the group outlives its blocks.
+        unsafe { &*self.group }.phases(self.position).map(|phase| phase as u16)
+    }
+
+    /// Whether another block of the grid belongs to this one's cluster.
+    pub(super) fn is_in_cluster(&self, other: u64, grid: [u32; 3]) -> bool {
+        // SAFETY: as above.
+        let group = unsafe { &*self.group };
+        group.cluster_of(other, grid) == group.cluster_of(self.number, grid)
+    }
+
     /// Lets threads go on that wait.
     pub(super) fn release(&self, numbers: impl Iterator<Item = u32>, prepare: impl Fn(&Context)) {
         let (contexts, mut waits) = (self.contexts.borrow(), self.waits.borrow_mut());
@@ -267,14 +298,24 @@ thread_local! {
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
+/// What drives a block while it runs.
+pub(super) struct Running {
+    random: Option<Random>,
+    suspended: Vec<Option<Thread>>,
+    ready: Vec<u32>,
+}
+
 impl Block<'_> {
-    pub(crate) fn run(&self) -> Result<(), Error> {
+    /// The block's state before any thread has begun. It is the `position`th of its group.
+    pub(super) fn state(&self, group: *const Group, position: usize) -> State {
         let threads = self.shape.block.iter().product::<u32>();
         let count = threads as usize;
         let watch = self.watch_shared || self.global.is_some();
-        let state = State {
+        State {
             kernel: self.kernel,
             number: self.number,
+            group,
+            position,
             // SAFETY: only the lifetime changes. The state is reached only while this block runs.
             global: self
                 .global
@@ -296,47 +337,53 @@ impl Block<'_> {
             arrived: Cell::new(0),
             votes: Cell::new(0),
             first_at_barrier: Cell::new(None),
-        };
-        let mut random = self.seed.map(|seed| Random::new(seed ^ self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        if let Some(random) = &mut random {
+        }
+    }
+
+    pub(super) fn running(&self) -> Running {
+        let threads = self.shape.block.iter().product::<u32>();
+        Running {
+            random: self.seed.map(|seed| Random::new(seed ^ self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15))),
+            suspended: (0..threads).map(|_| None).collect(),
+            ready: Vec::new(),
+        }
+    }
+
+    /// Runs every thread until it waits or ends.
+    pub(super) fn start(&self, state: &State, running: &mut Running) -> Result<(), Error> {
+        if let Some(random) = &mut running.random {
             random.shuffle(&mut state.fresh.borrow_mut());
         } else {
             state.fresh.borrow_mut().reverse();
         }
-        // Declared after what the coroutines use: dropped first.
-        let mut suspended: Vec<Option<Thread>> = (0..count).map(|_| None).collect();
         while !state.fresh.borrow().is_empty() {
-            self.resume(&state, self.coroutine(&state), &mut suspended)?;
+            self.resume(state, self.coroutine(state), &mut running.suspended)?;
         }
-        let mut ready = Vec::new();
-        loop {
-            std::mem::swap(&mut ready, &mut state.released.borrow_mut());
-            if ready.is_empty() {
-                if state.ended.get() == threads {
-                    return self.unseen_copy(&state).map_or(Ok(()), Err);
-                }
-                if !converge(&state) {
-                    return Err(self.stuck(&state));
-                }
-                continue;
-            }
-            ready.sort_unstable();
-            if let Some(random) = &mut random {
-                random.shuffle(&mut ready);
-            }
-            for number in ready.drain(..) {
-                let coroutine = suspended[number as usize].take().expect("a thread that is released was suspended");
-                state.running.set(number);
-                self.resume(&state, coroutine, &mut suspended)?;
-            }
+        Ok(())
+    }
+
+    /// Lets all threads go on that need not wait any more. False if there are none.
+    pub(super) fn resume_released(&self, state: &State, running: &mut Running) -> Result<bool, Error> {
+        let Running { random, suspended, ready } = running;
+        std::mem::swap(ready, &mut state.released.borrow_mut());
+        let any = !ready.is_empty();
+        ready.sort_unstable();
+        if let Some(random) = random {
+            random.shuffle(ready);
         }
+        for number in ready.drain(..) {
+            let coroutine = suspended[number as usize].take().expect("a thread that is released was suspended");
+            state.running.set(number);
+            self.resume(state, coroutine, suspended)?;
+        }
+        Ok(any)
     }
 
     /// A coroutine that runs the kernel for one fresh thread after the other, until one is suspended: that one then has it for
     /// itself. It borrows from the block, which outlives it.
     fn coroutine(&self, state: *const State) -> Thread {
         let stack = STACKS.with_borrow_mut(Vec::pop).unwrap_or_default();
-        // SAFETY: only the lifetime changes. `Block::run` ends or drops every coroutine before it returns.
+        // SAFETY: only the lifetime changes. `group::run` ends or drops every coroutine before it returns.
         let thread: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(self.thread) };
         let (shape, block) = (self.shape, coordinates(self.number, self.shape.grid));
         Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
@@ -354,6 +401,7 @@ impl Block<'_> {
                 answer: Cell::new(0),
                 stores: Cell::default(),
                 copies: Copies::default(),
+                cluster_phase: Cell::new(None),
             };
             loop {
                 let Some(number) = state.fresh.borrow_mut().pop() else { break };
@@ -366,6 +414,7 @@ impl Block<'_> {
                 context.expect_copies_done();
                 state.waits.borrow_mut()[number as usize] = Wait::Ended;
                 state.ended.set(state.ended.get() + 1);
+                context.leave_cluster();
             }
         })
     }
@@ -398,7 +447,7 @@ impl Block<'_> {
     }
 
     /// A copy that reported to an mbarrier at which nobody waited for it.
-    fn unseen_copy(&self, state: &State) -> Option<Error> {
+    pub(super) fn unseen_copy(&self, state: &State) -> Option<Error> {
         let (number, place) = state.unseen_copy()?;
         let block = coordinates(self.number, self.shape.grid);
         let thread = coordinates(u64::from(number), self.shape.block);
@@ -408,7 +457,7 @@ impl Block<'_> {
 
     /// Why no thread can go on.
     #[cold]
-    fn stuck(&self, state: &State) -> Error {
+    pub(super) fn stuck(&self, state: &State) -> Error {
         let (waits, kernel) = (state.waits.borrow(), self.kernel);
         let block = coordinates(self.number, self.shape.grid);
         let thread = |number: usize| coordinates(number as u64, self.shape.block);
@@ -429,6 +478,10 @@ impl Block<'_> {
                     Some(Whereabouts::Waits { operation: "an mbarrier's wait", place })
                 }
                 Some(&Wait::Named { place, .. }) => Some(Whereabouts::Waits { operation: "a named barrier", place }),
+                Some(&Wait::Cluster { place }) => {
+                    Some(Whereabouts::Waits { operation: "the cluster's barrier", place })
+                }
+                Some(&Wait::Grid { place }) => Some(Whereabouts::Waits { operation: "the grid's barrier", place }),
                 Some(Wait::Converge { .. } | Wait::Nothing) => unreachable!("such threads can go on"),
             };
             let missing = lanes(mask).filter_map(|l| lane(l).map(|whereabouts| (l, whereabouts))).collect();
@@ -439,7 +492,16 @@ impl Block<'_> {
             Wait::Named { id, place } => Some((number, state.named.borrow()[id as usize].lacking(id), place)),
             _ => None,
         };
-        let mut incomplete = waits.iter().enumerate().filter_map(incomplete);
+        // SAFETY: the group outlives its blocks.
+        let group = unsafe { &*state.group };
+        let between_blocks = |(number, wait): (usize, &Wait)| match *wait {
+            Wait::Cluster { place } => Some((number, group.lacking_cluster(state.position), place)),
+            Wait::Grid { place } => Some((number, group.lacking_grid(), place)),
+            _ => None,
+        };
+        let barriers = waits.iter().enumerate().filter_map(between_blocks);
+        let barriers = barriers.filter(|_| !waits.iter().any(|wait| matches!(wait, Wait::Barrier { .. })));
+        let mut incomplete = waits.iter().enumerate().filter_map(incomplete).chain(barriers);
         if let Some((number, what, place)) = incomplete.next() {
             let waiting_count = 1 + incomplete.filter(|(_, other, _)| *other == what).count();
             return Error::WaitsForever { kernel, block, waiting: thread(number), waiting_count, what, place };
@@ -455,7 +517,7 @@ impl Block<'_> {
 }
 
 /// Answers threads in `activemask`: those of a warp that wait at one line are together. False if there are none.
-fn converge(state: &State) -> bool {
+pub(super) fn converge(state: &State) -> bool {
     let waits = state.waits.borrow().clone();
     let place = |number: usize| match waits[number] {
         Wait::Converge { place } => Some(place),

@@ -219,7 +219,7 @@ impl fmt::Display for Error {
             Self::InvalidShape { shape } => write!(
                 f,
                 "grid {:?} of blocks {:?}: extents must be at least 1, blocks at most 1024 threads (64 along z), \
-                 grids at most 65535 along y and z",
+                 grids at most 65535 along y and z, and multiples of the kernel's cluster",
                 shape.grid, shape.block
             ),
         }

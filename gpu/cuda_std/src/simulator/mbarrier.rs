@@ -97,7 +97,7 @@ impl Context {
         let local = address & ((1 << super::window::BITS) - 1);
         match rank {
             0 => (self.state(), local),
-            _ => self.refuse(format!("shared address {address:#x} is of a block outside the cluster"), place),
+            _ => (self.peer(rank - 1, place), local),
         }
     }
 
@@ -108,6 +108,19 @@ impl Context {
             self.refuse(format!("shared address {local:#x} is not a multiple of {align}"), place);
         }
         state.window.resolve(local, bytes).unwrap_or_else(|message| self.refuse(message, place))
+    }
+
+    /// The address in block `rank` of the cluster that corresponds to one of this block.
+    pub(crate) fn map_to(&self, address: u32, rank: u32, place: Place) -> u32 {
+        self.peer(rank, place);
+        let local = address & ((1 << super::window::BITS) - 1);
+        (rank + 1) << super::window::BITS | local
+    }
+
+    /// Tells the watch that a thread, perhaps of another block, has written there, which is not compared with other accesses.
+    pub(crate) fn written_remotely(&self, address: u32, bytes: usize, place: Place) {
+        let (state, local) = self.owner(address, place);
+        state.window.written(local..local + bytes as u32, place);
     }
 
     /// Tells the watch of an access to shared memory by its address.
@@ -208,7 +221,8 @@ impl Context {
         let mut row = vec![0; column as usize + 1];
         row[column as usize] = barrier.copies;
         join(&mut barrier.known, &row);
-        Copied { column, clock, thread: self.number, remote: !std::ptr::eq(state, self.state()), place }
+        let (thread, block) = (self.number, state.number);
+        Copied { column, clock, thread, block, remote: !std::ptr::eq(state, self.state()), place }
     }
 
     /// Whether the phase of this parity is complete; if so, what was done before it is visible here.

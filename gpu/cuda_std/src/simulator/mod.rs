@@ -15,6 +15,7 @@ mod block;
 mod clocks;
 pub(crate) mod copies;
 mod error;
+mod group;
 pub(crate) mod mbarrier;
 mod named;
 pub(crate) mod watch;
@@ -33,6 +34,7 @@ pub(crate) use watch::SharedWatch;
 
 use crate::{Kernel, SafeKernel};
 use block::Block;
+use group::Grouping;
 use watch::GlobalWatch;
 
 /// Grid, block and dynamic shared memory of a launch.
@@ -115,37 +117,74 @@ pub unsafe fn launch_unchecked<K: Kernel>(
     shape: Shape,
     parameters: K::Parameters<'_>,
 ) -> Result<(), Error> {
+    // SAFETY: by the caller.
+    unsafe { launch_grouped::<K>(options, false, shape, parameters) }
+}
+
+/// Runs a kernel that uses [`grid::sync`](crate::grid::sync): all its blocks at once, in one thread of the host.
+///
+/// # Errors
+/// As [`launch`].
+///
+/// # Safety
+/// As [`launch_unchecked`].
+pub unsafe fn launch_cooperative<K: Kernel>(
+    options: Options,
+    shape: Shape,
+    parameters: K::Parameters<'_>,
+) -> Result<(), Error> {
+    // SAFETY: by the caller.
+    unsafe { launch_grouped::<K>(options, true, shape, parameters) }
+}
+
+/// # Safety
+/// As `launch_unchecked`.
+unsafe fn launch_grouped<K: Kernel>(
+    options: Options,
+    cooperative: bool,
+    shape: Shape,
+    parameters: K::Parameters<'_>,
+) -> Result<(), Error> {
     struct Shared<T>(T);
     // SAFETY: parameters are plain values and views; views are made to be used by all threads of a launch at once.
     unsafe impl<T> Sync for Shared<T> {}
     let parameters = Shared(parameters);
     let parameters = &parameters;
-    run(K::NAME, options, shape, &move || {
+    run(K::NAME, options, Grouping { cluster: K::CLUSTER, cooperative }, shape, &move || {
         // SAFETY: called once for each thread of one grid; the views live as long as `parameters`.
         unsafe { K::simulate(&parameters.0) }
     })
 }
 
-fn run(kernel: &'static str, options: Options, shape: Shape, thread: &(dyn Fn() + Sync)) -> Result<(), Error> {
+fn run(
+    kernel: &'static str,
+    options: Options,
+    grouping: Grouping,
+    shape: Shape,
+    thread: &(dyn Fn() + Sync),
+) -> Result<(), Error> {
     let threads: u64 = shape.block.iter().map(|&n| u64::from(n)).product();
     let whole = shape.grid.iter().chain(&shape.block).all(|&n| n > 0);
     let limits = threads <= 1024 && shape.block[2] <= 64 && shape.grid[1] <= 65535 && shape.grid[2] <= 65535;
-    if !(whole && limits && shape.grid[0] <= i32::MAX as u32) {
+    let clusters = shape.grid.iter().zip(grouping.cluster).all(|(&grid, cluster)| grid.is_multiple_of(cluster));
+    if !(whole && limits && clusters && shape.grid[0] <= i32::MAX as u32) {
         return Err(Error::InvalidShape { shape });
     }
     let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
     let global = options.check_global.then(|| (GlobalWatch::new(blocks), Watched::new()));
     let global = global.as_ref().map(|(watch, _)| watch);
-    let block = |number: u64| {
-        let Options { seed, check_shared, .. } = options;
-        Block { kernel, shape, number, thread, watch_shared: check_shared, global, seed }.run().err()
-    };
-    let failure = match options.seed {
-        None => (0..blocks).into_par_iter().find_map_first(block),
+    let Options { seed, check_shared: watch_shared, .. } = options;
+    let block = |number: u64| Block { kernel, shape, number, thread, watch_shared, global, seed };
+    let clusters = blocks / grouping.cluster.iter().map(|&n| u64::from(n)).product::<u64>();
+    let cluster = |number: u64| grouping.blocks(number, shape.grid).map(block);
+    let run = |number: u64| group::run(&cluster(number).collect::<Vec<_>>(), grouping).err();
+    let failure = match seed {
+        _ if grouping.cooperative => group::run(&(0..clusters).flat_map(cluster).collect::<Vec<_>>(), grouping).err(),
+        None => (0..clusters).into_par_iter().find_map_first(run),
         Some(seed) => {
-            let mut order: Vec<u64> = (0..blocks).collect();
+            let mut order: Vec<u64> = (0..clusters).collect();
             Random::new(seed).shuffle(&mut order);
-            order.into_iter().find_map(block)
+            order.into_iter().find_map(run)
         }
     };
     failure.map_or(Ok(()), Err)

@@ -50,6 +50,12 @@ impl Kind {
     }
 }
 
+/// Instead of a column: an access of the thread itself.
+const OF_THREAD: u16 = u16::MAX;
+/// Instead of a column: everything counts as later.
+const ORDERED: u16 = u16::MAX - 1;
+
+/// There may be one for each element of a large buffer: it is kept small.
 #[derive(Clone, Copy)]
 struct Record {
     block: u32,
@@ -57,12 +63,14 @@ struct Record {
     kind: Kind,
     /// Barriers that the block had passed.
     epoch: u32,
-    /// Of an asynchronous copy: the column of its mbarrier in the clocks.
-    column: Option<u32>,
+    /// Of an asynchronous copy: the column of its mbarrier in the clocks. Otherwise one of the two above.
+    column: u16,
     /// Releases that the thread, or the column, had made.
     clock: u32,
     /// Atomic accesses that the launch had made.
     stamp: u32,
+    /// Cluster and grid barriers that the block had passed.
+    phases: [u16; 2],
     place: Place,
 }
 
@@ -73,9 +81,10 @@ impl Record {
             block: block.number as u32,
             thread: context.number as u16,
             epoch: block.epoch.get(),
-            column: None,
+            column: OF_THREAD,
             clock: block.clocks.get(context.number, context.number),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
+            phases: block.phases(),
             kind,
             place,
         }
@@ -84,19 +93,25 @@ impl Record {
     /// Whether everything that the thread did until then is visible to the running thread.
     fn is_before(&self, context: &Context) -> bool {
         let block = context.state();
+        if self.column == ORDERED {
+            return true;
+        }
         if u64::from(self.block) == block.number {
             let thread = u32::from(self.thread);
-            if let Some(column) = self.column {
-                return block.clocks.get(context.number, column) > self.clock;
+            if self.column != OF_THREAD {
+                return block.clocks.get(context.number, u32::from(self.column)) > self.clock;
             }
             return thread == context.number
                 || self.epoch < block.epoch.get()
                 || block.clocks.get(context.number, thread) > self.clock;
         }
-        block.global.is_some_and(|global| {
-            global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
-                && global.acquired[block.number as usize].load(Ordering::Relaxed) > self.stamp
-        })
+        let (then, now) = (self.phases, block.phases());
+        let met = then[0] != now[0] && block.is_in_cluster(u64::from(self.block), context.shape.grid);
+        met || then[1] != now[1]
+            || block.global.is_some_and(|global| {
+                global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
+                    && global.acquired[block.number as usize].load(Ordering::Relaxed) > self.stamp
+            })
     }
 
     fn access(&self, context: &Context) -> Box<Access> {
@@ -154,6 +169,8 @@ pub(crate) struct Copied {
     pub(crate) clock: u32,
     /// The number of the thread that began it.
     pub(crate) thread: u32,
+    /// The block to whose shared memory it goes.
+    pub(crate) block: u64,
     /// Whether that is a thread of another block, whose knowledge isn't compared with this block's.
     pub(crate) remote: bool,
     pub(crate) place: Place,
@@ -199,9 +216,16 @@ impl SharedWatch {
         }
     }
 
+    /// Whether all of an element lies in a range. Where only a part does, accesses to other parts are none of its business.
+    fn covers(&self, range: &Range<u32>, index: usize) -> bool {
+        let start = self.start as usize + index * self.size;
+        range.start as usize <= start && start + self.size <= range.end as usize
+    }
+
     fn record(context: &Context, copied: Copied) -> Record {
-        let Copied { column, clock, thread, place, .. } = copied;
-        Record { column: Some(column), clock, thread: thread as u16, ..Record::new(context, Kind::Copy, place) }
+        let Copied { column, clock, thread, block, place, .. } = copied;
+        let record = Record::new(context, Kind::Copy, place);
+        Record { block: block as u32, thread: thread as u16, column: column as u16, clock, ..record }
     }
 
     /// An asynchronous copy writes these addresses.
@@ -212,6 +236,10 @@ impl SharedWatch {
         let context = context();
         let record = Self::record(context, copied);
         for index in self.elements(&range) {
+            if !self.covers(&range, index) {
+                self.cells.borrow_mut()[index] = Cell { write: Some(record), reads: None };
+                continue;
+            }
             let result = self.cells.borrow_mut()[index].access(context, record);
             if let Err(first) = result {
                 let (first, second) = (first.access(context), record.access(context));
@@ -229,9 +257,25 @@ impl SharedWatch {
         }
     }
 
+    /// Notes a write with which later accesses don't race.
+    pub(crate) fn written(&self, range: Range<u32>, place: Place) {
+        let record = Record { column: ORDERED, ..Record::new(context(), Kind::Write, place) };
+        for index in self.elements(&range) {
+            self.cells.borrow_mut()[index] = Cell { write: Some(record), reads: None };
+        }
+    }
+
     /// The running thread makes an access of this kind to all of these addresses.
     pub(crate) fn access_range(&self, range: Range<u32>, kind: Kind, place: Place) {
-        self.elements(&range).for_each(|index| self.access(index, kind, place));
+        for index in self.elements(&range) {
+            let unwritten = self.cells.borrow()[index].write.is_none();
+            if self.covers(&range, index) || (unwritten && !kind.writes()) {
+                self.access(index, kind, place);
+            } else if unwritten {
+                let record = Record { column: ORDERED, ..Record::new(context(), kind, place) };
+                self.cells.borrow_mut()[index].write = Some(record);
+            }
+        }
     }
 }
 

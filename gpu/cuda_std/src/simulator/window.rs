@@ -162,6 +162,17 @@ impl Window {
         }
     }
 
+    /// Tells all watches that `range` is written, by a thread with which nothing is compared.
+    pub(crate) fn written(&self, range: Range<u32>, place: Place) {
+        if !self.watch {
+            return;
+        }
+        let arrays = self.arrays.borrow();
+        let arrays = arrays.values().filter_map(|array| array.watch.as_ref());
+        let views = self.views.borrow();
+        arrays.chain(views.values()).for_each(|watch| watch.written(range.clone(), place));
+    }
+
     /// Tells all watches that the running thread makes an access of this kind to all of `range`.
     pub(crate) fn access(&self, range: Range<u32>, kind: Kind, place: Place) {
         if !self.watch {

@@ -1,0 +1,119 @@
+//! Clusters of blocks and the barrier of a grid, against plain loops.
+
+use test_kernels::TestKernels;
+use test_kernels::clusters::{BOX, INDICES, cluster_exchange, cluster_indices, multicast, neighbour_sums};
+use warpsmith::{Error, Runtime, Shape, TensorMap, Tiling};
+use warpsmith_tests::{TEST_KERNELS, TestResult, Tests, random, same_bits, uniform};
+
+pub const TESTS: Tests = Tests {
+    kernels: &[
+        ("indices", indices),
+        ("shared_memory_of_other_blocks", shared_memory_of_other_blocks),
+        ("boxes_for_all_blocks", boxes_for_all_blocks),
+        ("grids_that_wait", grids_that_wait),
+        ("too_many_blocks_to_wait", too_many_blocks_to_wait),
+    ],
+    ..Tests::NONE
+};
+
+/// Whether the device lacks clusters; it then says so.
+fn lacks_clusters(runtime: &Runtime) -> bool {
+    let old = runtime.device().cuda().is_some_and(|properties| properties.compute_capability.0 < 9);
+    if old {
+        eprintln!("SKIPPED: {runtime} has no clusters");
+    }
+    old
+}
+
+fn indices(runtime: &Runtime) -> TestResult {
+    if lacks_clusters(runtime) {
+        return Ok(());
+    }
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let kernel = runtime.kernel::<TestKernels, cluster_indices>()?;
+    let grid = [4, 6, 2];
+    let mut output = runtime.zeros::<u32>(48 * INDICES)?;
+    kernel.launch(&runtime.default_stream(), Shape::new(grid, [32, 1, 1]), (&mut output,))?;
+    let output = output.to_vec()?;
+    for block in 0..48u32 {
+        let [x, y, z] = [block % 4, block / 4 % 6, block / 24];
+        let want = [x / 2, y / 3, z, 2, 2, 2, x % 2, y % 3, 0, 2, 3, 1, x % 2 + 2 * (y % 3), 6];
+        assert_eq!(output[block as usize * INDICES..][..INDICES], want, "block {x} {y} {z}");
+    }
+    let error = kernel.launch(&runtime.default_stream(), Shape::new([3, 6, 1], [32, 1, 1]), (&mut runtime.zeros(1)?,));
+    let error = error.unwrap_err();
+    assert!(matches!(error, Error::LaunchShape { got: 1, limit: 0, .. }), "{error}");
+    Ok(())
+}
+
+fn shared_memory_of_other_blocks(runtime: &Runtime) -> TestResult {
+    if lacks_clusters(runtime) {
+        return Ok(());
+    }
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let kernel = runtime.kernel::<TestKernels, cluster_exchange>()?;
+    let input: Vec<u32> = (0..8 * 32).map(|i| i * 7 + 1).collect();
+    let (source, mut output) = (runtime.buffer_from(&input)?, runtime.zeros::<u32>(3 * input.len())?);
+    kernel.launch(&runtime.default_stream(), Shape::new([8, 1, 1], [32, 1, 1]), (&source, &mut output))?;
+    let want: Vec<u32> = (0..input.len())
+        .flat_map(|i| {
+            let (block, t) = (i / 32, i % 32);
+            let next = input[(block / 4 * 4 + (block + 1) % 4) * 32 + t];
+            [3 * next, 2 * next, 128]
+        })
+        .collect();
+    assert_eq!(output.to_vec()?, want);
+    Ok(())
+}
+
+fn boxes_for_all_blocks(runtime: &Runtime) -> TestResult {
+    if lacks_clusters(runtime) {
+        return Ok(());
+    }
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let kernel = runtime.kernel::<TestKernels, multicast>()?;
+    let rounds = 5;
+    let columns = 2 * BOX;
+    let x = uniform(&mut random("boxes_for_all_blocks"), rounds * BOX * columns);
+    let (source, mut output) = (runtime.buffer_from(&x)?, runtime.zeros::<f32>(4 * 2 * BOX * BOX)?);
+    let map = TensorMap::new(&source, &Tiling::new([columns, rounds * BOX], [BOX as u32; 2]))?;
+    let shape = Shape::new([4, 1, 1], [32, 1, 1]);
+    kernel.launch(&runtime.default_stream(), shape, (&map, rounds as u32, &mut output))?;
+    let element = |i: usize| {
+        let (half, row, column) = (i / (BOX * BOX), i / BOX % BOX, i % BOX);
+        (0..rounds).fold(0.0, |sum, round| sum + x[(round * BOX + row) * columns + half * BOX + column])
+    };
+    let one: Vec<f32> = (0..2 * BOX * BOX).map(element).collect();
+    same_bits("boxes", &output.to_vec()?, &one.repeat(4))
+}
+
+fn grids_that_wait(runtime: &Runtime) -> TestResult {
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let kernel = runtime.kernel::<TestKernels, neighbour_sums>()?;
+    let len = 1000;
+    let mut counter = runtime.zeros::<u32>(1)?;
+    for (blocks, rounds) in [(1, 3), (7, 4), (16, 9)] {
+        let mut want: Vec<u32> = (0..len as u32).map(|i| i * i % 97).collect();
+        let (mut x, mut y) = (runtime.buffer_from(&want)?, runtime.zeros::<u32>(len)?);
+        let shape = Shape::new([blocks, 1, 1], [64, 1, 1]);
+        // The counter is as the launch before left it.
+        kernel.launch_cooperative(&runtime.default_stream(), shape, (rounds, &mut x, &mut y, &mut counter))?;
+        for _ in 0..rounds {
+            want = (0..len).map(|i| want[(i + len - 1) % len].wrapping_add(want[(i + 1) % len])).collect();
+        }
+        let got = if rounds % 2 == 0 { x } else { y };
+        assert_eq!(got.to_vec()?, want, "{blocks} blocks, {rounds} rounds");
+    }
+    Ok(())
+}
+
+fn too_many_blocks_to_wait(runtime: &Runtime) -> TestResult {
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let kernel = runtime.kernel::<TestKernels, neighbour_sums>()?;
+    let (mut x, mut y, mut counter) = (runtime.zeros::<u32>(8)?, runtime.zeros(8)?, runtime.zeros(1)?);
+    let shape = Shape::new([100_000, 1, 1], [64, 1, 1]);
+    let arguments = (1, &mut x, &mut y, &mut counter);
+    let error = kernel.launch_cooperative(&runtime.default_stream(), shape, arguments).unwrap_err();
+    assert!(matches!(error, Error::LaunchShape { got: 100_000, .. }), "{error}");
+    Ok(())
+}
