@@ -11,7 +11,6 @@ mod reduce;
 pub use bias::bias_add;
 pub use gemm::{
     GemmShape, Output, RUN, Simt, Strides, gemm_naive, gemm_simt, gemm_simt_blocks, gemm_simt_parts, gemm_sums,
-    sums_len,
 };
 pub use loss::{cross_entropy, softmax_cross_entropy};
 pub use map::{map_backward, map_forward, map_in_place};

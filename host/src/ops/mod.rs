@@ -15,7 +15,10 @@ use std::marker::PhantomData;
 
 use cuda_std::{Has, Kernel};
 use cust_core::DeviceCopy;
-pub use matmul::Operand;
+pub use matmul::{
+    Factor, Gemm, GemmElement, GemmPlan, HasGemm, IntoFactor, IntoVector, Linear, LinearBackward, LinearGradients,
+    OnDevice, OnHost, Package, ReluMask, Vector,
+};
 use warpsmith_gpu::Kernels;
 
 use crate::{DEVICE_CODE, Error, Result, Runtime, Shape, Stream, TypedKernel, View, ViewMut};

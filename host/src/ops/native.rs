@@ -34,6 +34,7 @@ macro_rules! for_this_processor {
         }
     };
 }
+pub(super) use for_this_processor;
 
 for_this_processor! {
     /// `output[i] = f(inputs[..][i])` for one chunk.
