@@ -3,9 +3,10 @@
 use cuda_std::kernels;
 
 use crate::activations::{with_catalogue, *};
+use crate::epilogue::{Activated, AddSource, Biased, Saved, Scaled, Sum, SumFactor, SumRows, TimesDerivative};
 use crate::kernels::{
-    Normal, Transposed, bias_add, column_sum, map_backward, map_forward, map_in_place, matmul_naive, matmul_tiled, sgd,
-    sgd_momentum, softmax_cross_entropy,
+    bias_add, column_sum, gemm_simt, gemm_sums, map_backward, map_forward, map_in_place, sgd, sgd_momentum,
+    softmax_cross_entropy,
 };
 use crate::{bf16, f16};
 
@@ -24,8 +25,15 @@ macro_rules! instances {
             softmax_cross_entropy<{f32, f16, bf16}>;
             sgd<{f32, f64, f16, bf16}>;
             sgd_momentum<{f32, f64, f16, bf16}>;
-            matmul_naive<{Normal, Transposed}, {Normal, Transposed}>;
-            matmul_tiled<{Normal, Transposed}, {Normal, Transposed}>;
+            gemm_sums<{f32, f64}>;
+            gemm_simt<{Sum, Scaled<Sum>, AddSource<Scaled<Sum>>, Biased<Sum>, SumFactor<Sum>}, f32, f32>;
+            gemm_simt<{
+                Activated<Sum, Relu>, Activated<Biased<Sum>, Relu>,
+                Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>,
+                Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>,
+                Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
+                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>
+            }, f32, f32>;
         }
     };
 }

@@ -185,6 +185,18 @@ pub enum Error {
         /// What must hold, such as "the columns of a must equal the rows of b".
         rule: &'static str,
     },
+    /// A matrix lies in memory in a way that the operation can't use.
+    #[error("{operation}: {matrix} {found}; {rule}")]
+    MatrixLayout {
+        /// What was attempted.
+        operation: &'static str,
+        /// The matrix.
+        matrix: &'static str,
+        /// How it lies, with the values.
+        found: String,
+        /// What must hold, and what to do.
+        rule: &'static str,
+    },
 
     // Kernels.
     /// A module did not load.

@@ -16,6 +16,7 @@ mod kernel;
 mod launch;
 mod library;
 mod matrix;
+mod matrix_view;
 mod module;
 mod order;
 mod pinned;
@@ -44,6 +45,7 @@ pub use kernel::TypedKernel;
 pub use launch::{Argument, Arguments};
 pub use library::Library;
 pub use matrix::Matrix;
+pub use matrix_view::{MatrixView, MatrixViewMut};
 pub use pinned::{PinnedBuffer, Transfer};
 pub use pool::MemoryStatistics;
 pub use runtime::Runtime;
@@ -55,7 +57,7 @@ pub use view::{View, ViewMut};
 pub use cuda_std::tensor_map::{L2Promotion, Swizzle, Tiling};
 pub use cuda_std::{Has, Kernel, kernels};
 pub use warpsmith_gpu::{
-    Activation, Dual, Element, Kernels, Real, Scalar, activation, activations, bf16, f16, kernels,
+    Activation, Dual, Element, Epilogue, Kernels, Real, Scalar, activation, activations, bf16, epilogue, f16, kernels,
 };
 
 /// What most programs need: `use warpsmith::prelude::*;`.

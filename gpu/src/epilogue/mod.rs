@@ -32,7 +32,7 @@ use cuda_std::DeviceCopy;
 pub use dropout::Dropout;
 pub use gated::Gated;
 pub use linear::{AddSource, Biased, ColumnBiased, Scaled, Sum};
-pub use sums::{SumColumns, SumLeft, SumRight, SumRows};
+pub use sums::{SumColumns, SumFactor, SumRows};
 
 use crate::{Activation, Real};
 
@@ -151,14 +151,9 @@ pub trait Epilogue: DeviceCopy + Send + Sync + 'static {
         SumColumns { inner: self }
     }
 
-    /// Beside the result, the sum of each row of the left factor.
-    fn sum_left(self) -> SumLeft<Self> {
-        SumLeft { inner: self }
-    }
-
-    /// Beside the result, the sum of each column of the right factor.
-    fn sum_right(self) -> SumRight<Self> {
-        SumRight { inner: self }
+    /// Beside the result, the sum of each row of the left factor, or of each column of the right one.
+    fn sum_factor(self) -> SumFactor<Self> {
+        SumFactor { inner: self }
     }
 }
 
@@ -262,21 +257,8 @@ pub enum Sums {
     Rows,
     /// The sum of the values of each column.
     Columns,
-    /// The sum of each row of the left factor, along k.
-    Left,
-    /// The sum of each column of the right factor, along k.
-    Right,
-}
-
-impl Sums {
-    /// Which index the vector has.
-    pub const fn axis(self) -> Axis {
-        match self {
-            Self::None => Axis::None,
-            Self::Rows | Self::Left => Axis::Rows,
-            Self::Columns | Self::Right => Axis::Columns,
-        }
-    }
+    /// The sum of each row of the left factor along k, or of each column of the right one; the launch says of which.
+    Factor,
 }
 
 /// The constants of a combinator: those of the epilogue it extends.

@@ -35,8 +35,6 @@ sums! {
     SumRows = Rows;
     /// And the sum of the values of each column. See [`Epilogue::sum_columns`].
     SumColumns = Columns;
-    /// And the sum of each row of the left factor. See [`Epilogue::sum_left`].
-    SumLeft = Left;
-    /// And the sum of each column of the right factor. See [`Epilogue::sum_right`].
-    SumRight = Right;
+    /// And the sum of each row of the left factor or column of the right one. See [`Epilogue::sum_factor`].
+    SumFactor = Factor;
 }

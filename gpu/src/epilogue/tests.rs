@@ -62,5 +62,5 @@ fn declarations_say_what_is_used() {
     assert_eq!(of(forward), (Axis::Columns, true, Aux::Written, Sums::None, false));
     assert_eq!(of(Sum.masked().sum_rows()), (Axis::None, false, Aux::MaskRead, Sums::Rows, false));
     assert_eq!(of(Sum.bias().gated(Silu)), (Axis::Rows, false, Aux::None, Sums::None, true));
-    assert_eq!(of(Sum.sum_left()).3.axis(), Axis::Rows);
+    assert_eq!(of(Sum.sum_factor()).3, Sums::Factor);
 }

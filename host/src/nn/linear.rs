@@ -3,7 +3,8 @@
 use cuda_std::Has;
 use rand::RngExt;
 use warpsmith_gpu::Kernels;
-use warpsmith_gpu::kernels::{Normal, Transposed, bias_add, column_sum, matmul_tiled, sgd_momentum};
+use warpsmith_gpu::epilogue::Sum;
+use warpsmith_gpu::kernels::{bias_add, column_sum, gemm_simt, sgd_momentum};
 
 use super::layer::{Layer, Sgd, fit};
 use crate::ops::Ops;
@@ -110,9 +111,7 @@ impl Layer for Linear {
 
     fn kernels(&self) -> Vec<&'static str> {
         vec![
-            <Kernels as Has<matmul_tiled<Normal, Normal>>>::ENTRY,
-            <Kernels as Has<matmul_tiled<Normal, Transposed>>>::ENTRY,
-            <Kernels as Has<matmul_tiled<Transposed, Normal>>>::ENTRY,
+            <Kernels as Has<gemm_simt<Sum, f32, f32>>>::ENTRY,
             <Kernels as Has<bias_add<f32>>>::ENTRY,
             <Kernels as Has<column_sum<f32>>>::ENTRY,
             <Kernels as Has<sgd_momentum<f32>>>::ENTRY,

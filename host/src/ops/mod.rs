@@ -8,6 +8,7 @@ mod map;
 mod matmul;
 mod native;
 mod optim;
+mod processor;
 mod reduce;
 
 use std::any::TypeId;
@@ -15,7 +16,10 @@ use std::marker::PhantomData;
 
 use cuda_std::{Has, Kernel};
 use cust_core::DeviceCopy;
-pub use matmul::Operand;
+pub use matmul::{
+    Factor, Gemm, GemmElement, GemmPlan, HasGemm, IntoFactor, IntoVector, Linear, LinearBackward, LinearGradients,
+    OnDevice, OnHost, Package, ReluMask, Vector,
+};
 use warpsmith_gpu::Kernels;
 use warpsmith_gpu::elementwise::{DEPTH, Extents};
 

@@ -192,7 +192,7 @@ fn is_along_k<T>(address: usize, strides: &Strides) -> Option<bool> {
 #[inline(always)]
 pub fn mma_supports<T>(shape: &GemmShape, sums: Sums, a: usize, b: usize) -> bool {
     let factors = is_along_k::<T>(a, &shape.a).is_some() && is_along_k::<T>(b, &shape.b.transposed()).is_some();
-    factors && !matches!(sums, Sums::Left | Sums::Right)
+    factors && !matches!(sums, Sums::Factor)
 }
 
 /// One block for each tile, [`gemm_mma_blocks`] along x, with [`GEMM_MMA_SHARED_BYTES`] of dynamic shared memory. Traps unless

@@ -25,7 +25,7 @@ pub use wgmma::{
     wgmma_shared_bytes, wgmma_supports,
 };
 
-use crate::epilogue::{Axis, Sums};
+use crate::epilogue::Sums;
 
 /// Where the elements of a matrix lie: (row, column) of matrix number `b` is element `row * self.row + column * self.column +
 /// b * self.batch`. A stride of 0 repeats the same elements.
@@ -112,14 +112,26 @@ pub struct GemmShape {
     pub mask: Strides,
     /// From the bias of one matrix of the batch to the next one's.
     pub bias_batch: usize,
+    /// Whether the epilogue's source is what the result held before, in its place and with its strides.
+    pub in_place: bool,
+    /// Whether [`Sums::Factor`] means op(B), not op(A).
+    pub sum_right: bool,
 }
 
-/// How many elements a vector of sums has.
-#[inline(always)]
-pub fn sums_len(sums: Sums, shape: &GemmShape) -> usize {
-    match sums.axis() {
-        Axis::None => 0,
-        Axis::Rows => shape.m,
-        Axis::Columns => shape.n,
+impl GemmShape {
+    /// How many elements the vector of sums has.
+    pub const fn sums_len(&self, sums: Sums) -> usize {
+        match sums {
+            Sums::None => 0,
+            Sums::Rows => self.m,
+            Sums::Columns => self.n,
+            Sums::Factor => {
+                if self.sum_right {
+                    self.n
+                } else {
+                    self.m
+                }
+            }
+        }
     }
 }

@@ -69,20 +69,16 @@ pub fn gemm_naive<E: Epilogue, T: Element, O: Element<Compute = T::Compute>>(
             _ => {}
         }
     }
-    match E::SUMS {
-        Sums::Left => {
-            for element in thread::elements(batch * m) {
-                let sum = (0..k).fold(zero, |sum, i| sum + left(element.get() / m, element.get() % m, i));
-                partials.set(element, sum);
-            }
+    if matches!(E::SUMS, Sums::Factor) {
+        let len = shape.sums_len(E::SUMS);
+        for element in thread::elements(batch * len) {
+            let (number, row) = (element.get() / len, element.get() % len);
+            let sum = (0..k).fold(zero, |sum, i| match shape.sum_right {
+                true => sum + right(number, i, row),
+                false => sum + left(number, row, i),
+            });
+            partials.set(element, sum);
         }
-        Sums::Right => {
-            for element in thread::elements(batch * n) {
-                let sum = (0..k).fold(zero, |sum, i| sum + right(element.get() / n, i, element.get() % n));
-                partials.set(element, sum);
-            }
-        }
-        _ => {}
     }
 }
 

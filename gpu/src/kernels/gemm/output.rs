@@ -58,7 +58,11 @@ impl<E: Epilogue, T: Element, O: Element<Compute = T::Compute>> Output<'_, E, T,
             && apart(&self.shape.out, rows)
             && !(E::GATED && m % 2 == 1)
             && holds(self.bias.len(), &bias, vector(E::BIAS), 1)
-            && (!E::SOURCE || holds(self.source.len(), &self.shape.source, m, n))
+            && match (E::SOURCE, self.shape.in_place) {
+                (true, true) => holds(self.out.len(), &self.shape.out, m, n),
+                (true, false) => holds(self.source.len(), &self.shape.source, m, n),
+                (false, _) => true,
+            }
             && match E::AUX {
                 Aux::None => true,
                 Aux::Read => holds(self.aux_in.len(), &self.shape.aux, m, n),
@@ -76,15 +80,25 @@ impl<E: Epilogue, T: Element, O: Element<Compute = T::Compute>> Output<'_, E, T,
     /// Whether whole runs can be moved together in all matrices that the epilogue uses. The same for all threads.
     #[inline(always)]
     pub fn is_wide(&self) -> bool {
-        let GemmShape { out, source, aux, .. } = &self.shape;
+        let GemmShape { out, aux, .. } = &self.shape;
+        let (source, source_start) = self.source();
         let lanes = if E::GATED { RUN / 2 } else { RUN };
         out.columns_are_aligned::<O>(self.out.as_mut_ptr() as usize, lanes)
-            && (!E::SOURCE || source.columns_are_aligned::<O>(self.source.as_ptr() as usize, RUN))
+            && (!E::SOURCE || source.columns_are_aligned::<O>(source_start as usize, RUN))
             && match E::AUX {
                 Aux::Read => aux.columns_are_aligned::<T>(self.aux_in.as_ptr() as usize, RUN),
                 Aux::Written => aux.columns_are_aligned::<T>(self.aux_out.as_mut_ptr() as usize, RUN),
                 _ => true,
             }
+    }
+
+    /// Where the source lies.
+    #[inline(always)]
+    fn source(&self) -> (&Strides, *const O) {
+        match self.shape.in_place {
+            true => (&self.shape.out, self.out.as_mut_ptr().cast_const()),
+            false => (&self.shape.source, self.source.as_ptr()),
+        }
     }
 
     /// Finishes the sums of rows `row..row + 8` of a column, `row` being a multiple of 8: those that exist. Returns the values
@@ -119,13 +133,16 @@ impl<E: Epilogue, T: Element, O: Element<Compute = T::Compute>> Output<'_, E, T,
         };
         let source = match E::SOURCE {
             // SAFETY: as above.
-            true => unsafe { read_run(&self.source, &self.shape.source, [batch, row, column], m, wide) },
+            true => unsafe {
+                let (strides, start) = self.source();
+                read_run(start, strides, [batch, row, column], m, wide)
+            },
             false => [zero; RUN],
         };
         // SAFETY: as above.
         let aux = unsafe {
             match E::AUX {
-                Aux::Read => read_run(&self.aux_in, &self.shape.aux, [batch, row, column], m, wide),
+                Aux::Read => read_run(self.aux_in.as_ptr(), &self.shape.aux, [batch, row, column], m, wide),
                 Aux::MaskRead if exists(0) => {
                     let byte = self.mask_in.get_unchecked(self.shape.mask.offset(batch, row / RUN, column));
                     let bit = |lane: usize| byte & (1 << lane) != 0;
@@ -190,24 +207,24 @@ impl<E: Epilogue, T: Element, O: Element<Compute = T::Compute>> Output<'_, E, T,
 /// The eight elements from this row on that lie in the matrix; zero beyond.
 ///
 /// # Safety
-/// The view holds a matrix of `rows` rows with these strides; `wide` only if the run is whole and aligned.
+/// At `start` begins a matrix of `rows` rows with these strides; `wide` only if the run is whole and aligned.
 #[inline(always)]
 unsafe fn read_run<T: Element>(
-    view: &Global<T>,
+    start: *const T,
     strides: &Strides,
     [batch, row, column]: [usize; 3],
     rows: usize,
     wide: bool,
 ) -> [T::Compute; RUN] {
-    let start = strides.offset(batch, row, column);
+    let start = start.wrapping_add(strides.offset(batch, row, column));
     if wide {
-        // SAFETY: the run lies in the view, and is aligned.
-        let run: [T; RUN] = unsafe { wide::read(view.as_ptr().add(start)) };
+        // SAFETY: the run lies in the matrix, and is aligned.
+        let run: [T; RUN] = unsafe { wide::read(start) };
         return lanes!(8, |lane| run[lane].load());
     }
     lanes!(8, |lane| match row + lane < rows {
-        // SAFETY: the element lies in the view.
-        true => unsafe { view.get_unchecked(start + lane * strides.row) }.load(),
+        // SAFETY: the element lies in the matrix.
+        true => unsafe { *start.wrapping_add(lane * strides.row) }.load(),
         false => T::Compute::constant(0.0),
     })
 }

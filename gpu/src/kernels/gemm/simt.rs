@@ -18,7 +18,7 @@ use crate::{Element, Real};
 
 /// Rows of a tile.
 pub const GEMM_SIMT_ROWS: usize = 16 * RUN;
-/// Steps of k that one block adds up for [`Sums::Left`] and [`Sums::Right`].
+/// Steps of k that one block adds up for [`Sums::Factor`].
 pub const GEMM_SIMT_CHUNK: usize = 512;
 /// Steps of k in shared memory at a time.
 const DEPTH: usize = 8;
@@ -66,12 +66,11 @@ impl Simt for f64 {
 /// How many blocks compute tiles, and how many add up a factor.
 pub const fn gemm_simt_blocks<C: Simt>(shape: &GemmShape, sums: Sums) -> (usize, usize) {
     let tiles = shape.m.div_ceil(GEMM_SIMT_ROWS) * shape.n.div_ceil(C::COLUMNS) * shape.batch;
-    let (len, parts) = match sums {
-        Sums::Left => (shape.m, gemm_simt_parts::<C>(shape, sums)),
-        Sums::Right => (shape.n, gemm_simt_parts::<C>(shape, sums)),
-        _ => (0, 0),
+    let sums = match sums {
+        Sums::Factor => shape.sums_len(sums).div_ceil(GEMM_SIMT_ROWS) * gemm_simt_parts::<C>(shape, sums) * shape.batch,
+        _ => 0,
     };
-    (tiles, len.div_ceil(GEMM_SIMT_ROWS) * parts * shape.batch)
+    (tiles, sums)
 }
 
 /// How many partial sums there are of each sum.
@@ -80,7 +79,7 @@ pub const fn gemm_simt_parts<C: Simt>(shape: &GemmShape, sums: Sums) -> usize {
         Sums::None => 0,
         Sums::Rows => shape.n.div_ceil(C::COLUMNS),
         Sums::Columns => shape.m.div_ceil(GEMM_SIMT_ROWS),
-        Sums::Left | Sums::Right => shape.k.div_ceil(GEMM_SIMT_CHUNK),
+        Sums::Factor => shape.k.div_ceil(GEMM_SIMT_CHUNK),
     }
 }
 
@@ -108,9 +107,9 @@ pub fn gemm_simt<E: Epilogue, T: Element<Compute: Simt>, O: Element<Compute = T:
     if block < tiles {
         T::Compute::tile(Tile { output, a, b, partials, block });
     } else if block - tiles < sums {
-        match E::SUMS {
-            Sums::Left => add_up(&shape, &a, shape.a, shape.m, block - tiles, &mut partials),
-            _ => add_up(&shape, &b, shape.b.transposed(), shape.n, block - tiles, &mut partials),
+        match shape.sum_right {
+            true => add_up(&shape, &b, shape.b.transposed(), shape.n, block - tiles, &mut partials),
+            false => add_up(&shape, &a, shape.a, shape.m, block - tiles, &mut partials),
         }
     }
 }

@@ -1,0 +1,14 @@
+//! Which kernel computes a product, and with which tile: decided from types, device, shape and alignment alone.
+
+use warpsmith_gpu::kernels::GemmShape;
+
+use super::{Gemm, GemmElement};
+use crate::Runtime;
+
+/// The kernel for a product of elements `T` on this device.
+///
+/// There is one so far: it takes every type, shape, layout and alignment.
+pub(super) fn choose<T: GemmElement>(runtime: &Runtime, shape: &GemmShape) -> Gemm {
+    let _ = (runtime, shape);
+    Gemm::Simt
+}
