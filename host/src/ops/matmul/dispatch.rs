@@ -3,14 +3,18 @@
 
 use cuda_std::Has;
 use warpsmith_gpu::epilogue::{Epilogue, Sums};
-use warpsmith_gpu::kernels::{GemmShape, Simt, gemm_simt, gemm_simt_blocks, gemm_simt_parts};
+use warpsmith_gpu::kernels::{
+    GemmShape, Simt, Tile128, Tile200, gemm_mma, gemm_mma_parts, gemm_simt, gemm_simt_blocks, gemm_simt_parts,
+    gemm_wgmma,
+};
 use warpsmith_gpu::{Element, bf16, f16};
 
 use super::heuristics;
 use super::native::NativeSum;
 use super::problem::Views;
+use super::tensor_cores::{NOTHING, TensorCores, TensorKernels, Wgmma, has_wgmma, wgmma_parts};
 use crate::ops::Ops;
-use crate::{Result, Runtime, Shape, Stream, TypedKernel, ViewMut};
+use crate::{Error, Result, Runtime, Shape, Stream, TypedKernel, ViewMut};
 
 /// An element type of factors, with its arithmetic on each device.
 pub trait GemmElement: Element<Compute: Simt + NativeSum> {}
@@ -20,20 +24,27 @@ impl<T: Element<Compute: Simt + NativeSum>> GemmElement for T {}
 /// Which kernel computes a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gemm {
-    /// [`gemm_simt`](gemm_simt()): f32 and f64 arithmetic without tensor cores.
+    /// [`gemm_simt`](gemm_simt()): any type, shape, layout and alignment, without tensor cores.
     Simt,
+    /// [`gemm_mma`](gemm_mma()): 16-bit factors and results, from compute capability 8.0 on.
+    Mma,
+    /// [`gemm_wgmma`](gemm_wgmma()) with tiles of 256 x 128: 16-bit factors and results, compute capability 9.0.
+    Wgmma128,
+    /// The same with tiles of 256 x 200.
+    Wgmma200,
 }
 
 impl Gemm {
-    /// The kernel for this product.
-    pub(super) fn choose<T: GemmElement>(runtime: &Runtime, shape: &GemmShape) -> Self {
-        heuristics::choose::<T>(runtime, shape)
-    }
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Simt, Self::Mma, Self::Wgmma128, Self::Wgmma200];
 
     /// How many partial sums it makes of each sum.
     pub(super) fn parts<T: GemmElement>(self, shape: &GemmShape, sums: Sums) -> usize {
         match self {
             Self::Simt => gemm_simt_parts::<T::Compute>(shape, sums),
+            Self::Mma => gemm_mma_parts(shape, sums),
+            Self::Wgmma128 => wgmma_parts::<Tile128>(shape, sums),
+            Self::Wgmma200 => wgmma_parts::<Tile200>(shape, sums),
         }
     }
 }
@@ -44,7 +55,8 @@ impl Gemm {
 ///
 /// | factors | instances |
 /// | --- | --- |
-/// | `f32`, `f64`, `f16`, `bf16` | `gemm_simt<E, T, O>` |
+/// | `f32`, `f64`, and 16-bit ones with an `f32` result | `gemm_simt<E, T, O>` |
+/// | `f16`, `bf16` with a result of the same type | `gemm_simt<E, T, T>`, `gemm_mma<E, T>`, `gemm_wgmma<E, T, {Tile128, Tile200}>` |
 ///
 /// Your own epilogue is one line in your crate, `kernels! { gemm_simt<SoftCap, f32, f32>; }`.
 #[diagnostic::on_unimplemented(
@@ -58,53 +70,131 @@ pub trait HasGemm<E: Epilogue, T: GemmElement, O: Element<Compute = T::Compute>>
 }
 
 macro_rules! libraries {
-    ($($element:ident to $out:ident: $($kernel:ident)*;)*) => {$(
+    ($($element:ident to $out:ident;)*) => {$(
         impl<L, E: Epilogue> HasGemm<E, $element, $out> for L
         where
-            L: cuda_std::Library,
-            $(L: Has<$kernel<E, $element, $out>>,)*
+            L: cuda_std::Library + Has<gemm_simt<E, $element, $out>>,
         {
             fn gemm_kernels(ops: &Ops<Self>) -> Result<GemmKernels<E, $element, $out>> {
-                Ok(GemmKernels { simt: ops.kernel()? })
+                Ok(GemmKernels { simt: ops.kernel()?, tensor_cores: None })
             }
         }
     )*};
 }
 
 libraries! {
-    f32 to f32: gemm_simt;
-    f64 to f64: gemm_simt;
-    f16 to f16: gemm_simt;
-    f16 to f32: gemm_simt;
-    bf16 to bf16: gemm_simt;
-    bf16 to f32: gemm_simt;
+    f32 to f32;
+    f64 to f64;
+    f16 to f32;
+    bf16 to f32;
 }
+
+macro_rules! libraries_with_tensor_cores {
+    ($($element:ident)*) => {$(
+        impl<L, E: Epilogue> HasGemm<E, $element, $element> for L
+        where
+            L: cuda_std::Library
+                + Has<gemm_simt<E, $element, $element>>
+                + Has<gemm_mma<E, $element>>
+                + Has<gemm_wgmma<E, $element, Tile128>>
+                + Has<gemm_wgmma<E, $element, Tile200>>,
+        {
+            fn gemm_kernels(ops: &Ops<Self>) -> Result<GemmKernels<E, $element, $element>> {
+                let runtime = ops.runtime();
+                let wgmma = match has_wgmma(runtime) {
+                    true => Some(Wgmma {
+                        columns_128: ops.kernel()?,
+                        columns_200: ops.kernel()?,
+                        nothing: runtime.zeros(NOTHING)?,
+                    }),
+                    false => None,
+                };
+                let tensor_cores = TensorCores { mma: ops.kernel()?, wgmma };
+                Ok(GemmKernels { simt: ops.kernel()?, tensor_cores: Some(Box::new(tensor_cores)) })
+            }
+        }
+    )*};
+}
+
+libraries_with_tensor_cores! { f16 bf16 }
 
 /// The kernels of one epilogue.
 #[doc(hidden)]
 pub struct GemmKernels<E: Epilogue, T: GemmElement, O: Element<Compute = T::Compute>> {
     simt: TypedKernel<gemm_simt<E, T, O>>,
+    tensor_cores: Option<Box<dyn TensorKernels<E, T, O>>>,
 }
 
 impl<E: Epilogue, T: GemmElement, O: Element<Compute = T::Compute>> GemmKernels<E, T, O> {
-    /// Launches one of them.
-    pub(super) fn launch(
+    /// Whether a kernel can compute a product.
+    fn supports(&self, kernel: Gemm, shape: &GemmShape, views: &Views<'_, T, O>) -> bool {
+        match &self.tensor_cores {
+            Some(tensor_cores) => tensor_cores.supports(kernel, shape, views),
+            None => kernel == Gemm::Simt,
+        }
+    }
+
+    /// The kernel for a product: the one that is asked for, or the fastest that can compute it.
+    pub(super) fn choose(
         &self,
+        runtime: &Runtime,
+        shape: &GemmShape,
+        views: &Views<'_, T, O>,
+        wanted: Option<Gemm>,
+    ) -> Result<Gemm> {
+        match wanted {
+            None => Ok(heuristics::choose(runtime, shape, |kernel| self.supports(kernel, shape, views))),
+            Some(kernel) if self.supports(kernel, shape, views) => Ok(kernel),
+            Some(kernel) => Err(Error::MatrixLayout {
+                operation: "linear",
+                matrix: "the product",
+                found: format!(
+                    "of {} by {} by {} {}, with this epilogue, layout and alignment,",
+                    shape.m,
+                    shape.n,
+                    shape.k,
+                    T::NAME
+                ),
+                rule: UNSUPPORTED[kernel as usize],
+            }),
+        }
+    }
+
+    /// The most partial sums that a kernel makes of each sum.
+    pub(super) fn most_parts(&self, shape: &GemmShape, sums: Sums) -> usize {
+        let kernels = if self.tensor_cores.is_some() { &Gemm::ALL[..] } else { &Gemm::ALL[..1] };
+        kernels.iter().map(|kernel| kernel.parts::<T>(shape, sums)).max().unwrap_or(0)
+    }
+
+    /// Launches one of them, which must support it.
+    pub(super) fn launch(
+        &mut self,
         stream: &Stream,
         choice: Gemm,
         (shape, epilogue): (GemmShape, E),
         views: Views<'_, T, O>,
         partials: ViewMut<'_, T::Compute>,
     ) -> Result<()> {
+        if let (true, Some(tensor_cores)) = (choice != Gemm::Simt, &mut self.tensor_cores) {
+            return tensor_cores.launch(stream, choice, (shape, epilogue), views, partials);
+        }
         let Views { a, b, bias, source, aux_in, mask_in, aux_out, mask_out, out } = views;
         let arguments = (shape, epilogue, a, b, bias, source, aux_in, mask_in, aux_out, mask_out, out, partials);
-        match choice {
-            Gemm::Simt => {
-                let (tiles, sums) = gemm_simt_blocks::<T::Compute>(&shape, E::SUMS);
-                let grid = Shape::for_extents([tiles + sums, 1, 1], [1, 1, 1])?;
-                let launch = Shape { block: [256, 1, 1], ..grid }.with_shared_bytes(T::Compute::SHARED_BYTES);
-                self.simt.launch(stream, launch, arguments)
-            }
-        }
+        let (tiles, sums) = gemm_simt_blocks::<T::Compute>(&shape, E::SUMS);
+        let grid = Shape::for_extents([tiles + sums, 1, 1], [1, 1, 1])?;
+        let launch = Shape { block: [256, 1, 1], ..grid }.with_shared_bytes(T::Compute::SHARED_BYTES);
+        self.simt.launch(stream, launch, arguments)
     }
 }
+
+/// Why a kernel that was asked for can't be had, by [`Gemm`].
+const UNSUPPORTED: [&str; 4] = [
+    "",
+    "gemm_mma needs 16-bit factors and results, factors at multiples of 16 bytes with leading dimensions that are multiples of 8, \
+     and no sums of a factor",
+    "gemm_wgmma needs compute capability 9.0, 16-bit matrices at multiples of 16 bytes, leading dimensions and features that are multiples of 8, \
+     an epilogue with at most one matrix read or kept, and factors in the layouts that the epilogue is for",
+    "gemm_wgmma needs compute capability 9.0, 16-bit matrices at multiples of 16 bytes, leading dimensions and features that are multiples of 8, \
+     an epilogue with at most one matrix read or kept, and factors in the layouts that the epilogue is for; with 200 columns, k contiguous in the \
+     right one",
+];

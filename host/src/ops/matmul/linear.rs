@@ -13,7 +13,7 @@ use warpsmith_gpu::{Activation, Element, Epilogue};
 use super::factor::result_view;
 use super::plan::GemmPlan;
 use super::problem::{Operands, Problem};
-use super::{GemmElement, HasGemm, IntoFactor, IntoVector, Package, ReluMask};
+use super::{Gemm, GemmElement, HasGemm, IntoFactor, IntoVector, Package, ReluMask};
 use crate::ops::Ops;
 use crate::{Matrix, MatrixView, MatrixViewMut, Result, ViewMut};
 
@@ -165,6 +165,14 @@ where
     /// An epilogue of your own in the place of the one composed so far, with the operands given so far.
     pub fn epilogue<F: Epilogue>(self, epilogue: F) -> Linear<'a, L, T, O, F, P> {
         self.extend(|_| epilogue, |_| Ok(()))
+    }
+
+    /// By this kernel, instead of the one that is chosen by itself: to measure, or to compare. On the CPU it changes nothing.
+    pub fn using(mut self, kernel: Gemm) -> Self {
+        if let Ok(operands) = &mut self.operands {
+            operands.kernel = Some(kernel);
+        }
+        self
     }
 
     /// Computes it into `out`, column- or row-major, with any leading dimension.

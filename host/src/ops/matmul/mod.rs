@@ -32,6 +32,7 @@ mod mask;
 mod native;
 mod plan;
 mod problem;
+mod tensor_cores;
 
 pub use backward::{LinearBackward, LinearGradients};
 pub use dispatch::{Gemm, GemmElement, HasGemm};

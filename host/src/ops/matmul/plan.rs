@@ -41,7 +41,8 @@ pub struct GemmPlan<L, T: GemmElement, O: Element<Compute = T::Compute>, E: Epil
 }
 
 struct OnGpu<E: Epilogue, T: GemmElement, O: Element<Compute = T::Compute>> {
-    choice: Gemm,
+    /// The kernel of the last run.
+    choice: Option<Gemm>,
     kernels: GemmKernels<E, T, O>,
     sums: Option<PartialSums<T::Compute>>,
     nothing: Nothing<T, O>,
@@ -49,7 +50,6 @@ struct OnGpu<E: Epilogue, T: GemmElement, O: Element<Compute = T::Compute>> {
 
 /// The second step of a bias gradient.
 struct PartialSums<C: NativeSum> {
-    parts: usize,
     partials: Buffer<C>,
     kernel: TypedKernel<gemm_sums<C>>,
 }
@@ -83,25 +83,26 @@ where
         let device = match runtime.runs_kernels() {
             false => None,
             true => {
-                let choice = Gemm::choose::<T>(runtime, &problem.shape);
+                let kernels = L::gemm_kernels(ops)?;
                 let sums = match E::SUMS {
                     Sums::None => None,
                     sums => {
-                        let parts = choice.parts::<T>(&problem.shape, sums);
-                        let len = parts * problem.shape.sums_len(sums) * problem.shape.batch;
+                        let len = kernels.most_parts(&problem.shape, sums)
+                            * problem.shape.sums_len(sums)
+                            * problem.shape.batch;
                         let kernel = T::Compute::sums_kernel(&ops.of::<Kernels>())?;
-                        Some(PartialSums { parts, partials: runtime.zeros(len)?, kernel })
+                        Some(PartialSums { partials: runtime.zeros(len)?, kernel })
                     }
                 };
-                Some(OnGpu { choice, kernels: L::gemm_kernels(ops)?, sums, nothing: Nothing::new(runtime)? })
+                Some(OnGpu { choice: None, kernels, sums, nothing: Nothing::new(runtime)? })
             }
         };
         Ok(Self { problem, device, library: PhantomData })
     }
 
-    /// Which kernel computes it; none on the CPU.
+    /// Which kernel computed it in the last run, which depends on the operands' alignment too; none on the CPU.
     pub fn kernel(&self) -> Option<Gemm> {
-        self.device.as_ref().map(|device| device.choice)
+        self.device.as_ref().and_then(|device| device.choice)
     }
 
     /// Runs a call that has the sizes, layouts and epilogue of the one that was planned, with operands of its own. State of the
@@ -155,17 +156,19 @@ where
             },
             out: out.into_elements(),
         };
+        let choice = device.kernels.choose(ops.runtime(), &shape, &views, operands.kernel)?;
+        device.choice = Some(choice);
         match (&mut device.sums, &mut operands.sums) {
-            (Some(PartialSums { parts, partials, kernel }), Some(sums)) => {
+            (Some(PartialSums { partials, kernel }), Some(sums)) => {
                 let stream = ops.stream();
-                device.kernels.launch(stream, device.choice, (shape, epilogue), views, partials.as_view_mut())?;
-                let len = shape.sums_len(E::SUMS);
+                device.kernels.launch(stream, choice, (shape, epilogue), views, partials.as_view_mut())?;
+                let (parts, len) = (choice.parts::<T>(&shape, E::SUMS), shape.sums_len(E::SUMS));
                 let grid = ops.strided(sums.len(), 1)?;
-                kernel.launch(stream, grid, (*parts, len, &*partials, sums.reborrow()))
+                kernel.launch(stream, grid, (parts, len, &*partials, sums.reborrow()))
             }
             _ => {
                 let mut none = ops.runtime().zeros::<T::Compute>(0)?;
-                device.kernels.launch(ops.stream(), device.choice, (shape, epilogue), views, none.as_view_mut())
+                device.kernels.launch(ops.stream(), choice, (shape, epilogue), views, none.as_view_mut())
             }
         }
     }

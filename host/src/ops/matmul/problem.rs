@@ -23,6 +23,8 @@ pub(super) struct Operands<'a, T: GemmElement, O: Element> {
     pub(super) mask_out: Option<&'a mut ReluMask>,
     pub(super) sums: Option<ViewMut<'a, T::Compute>>,
     pub(super) sum_right: bool,
+    /// The kernel that is asked for.
+    pub(super) kernel: Option<super::Gemm>,
 }
 
 impl<'a, T: GemmElement, O: Element> Operands<'a, T, O> {
@@ -39,6 +41,7 @@ impl<'a, T: GemmElement, O: Element> Operands<'a, T, O> {
             mask_out: None,
             sums: None,
             sum_right: false,
+            kernel: None,
         }
     }
 
