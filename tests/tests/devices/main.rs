@@ -6,7 +6,9 @@ mod asynchronous;
 mod clusters;
 mod device_language;
 mod digits;
+mod epilogues;
 mod launch;
+mod linear_backward;
 mod map;
 mod matmul;
 mod rust_cuda;
@@ -25,7 +27,9 @@ fn main() -> ExitCode {
         ("clusters", clusters::TESTS),
         ("device_language", device_language::TESTS),
         ("digits", digits::TESTS),
+        ("epilogues", epilogues::TESTS),
         ("launch", launch::TESTS),
+        ("linear_backward", linear_backward::TESTS),
         ("map", map::TESTS),
         ("matmul", matmul::TESTS),
         ("rust_cuda", rust_cuda::TESTS),
