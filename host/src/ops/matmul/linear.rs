@@ -73,26 +73,29 @@ where
     pub fn bias(self, bias: impl IntoVector<'a, T>) -> Linear<'a, L, T, O, Biased<E>, P> {
         let runtime = self.ops.runtime();
         self.extend(E::bias, |operands| {
- operands.bias = Some(bias.into_vector(runtime)?);
- Ok(())
- })
+            operands.bias = Some(bias.into_vector(runtime)?);
+            Ok(())
+        })
     }
 
     /// Plus a bias for each sample.
     pub fn sample_bias(self, bias: impl IntoVector<'a, T>) -> Linear<'a, L, T, O, ColumnBiased<E>, P> {
         let runtime = self.ops.runtime();
         self.extend(E::column_bias, |operands| {
- operands.bias = Some(bias.into_vector(runtime)?);
- Ok(())
- })
+            operands.bias = Some(bias.into_vector(runtime)?);
+            Ok(())
+        })
     }
 
     /// Plus `beta` times another matrix of the product's shape, in any layout.
     pub fn add(self, beta: f64, source: impl Into<MatrixView<'a, O>>) -> Linear<'a, L, T, O, AddSource<E>, P> {
-        self.extend(|epilogue| epilogue.add_source(beta), |operands| {
- operands.source = Some(source.into());
- Ok(())
- })
+        self.extend(
+            |epilogue| epilogue.add_source(beta),
+            |operands| {
+                operands.source = Some(source.into());
+                Ok(())
+            },
+        )
     }
 
     /// Plus another matrix: the skip connection of a residual network.
@@ -102,10 +105,13 @@ where
 
     /// Plus `beta` times what the result holds before.
     pub fn accumulate(self, beta: f64) -> Linear<'a, L, T, O, AddSource<E>, P> {
-        self.extend(|epilogue| epilogue.add_source(beta), |operands| {
- operands.in_place = true;
- Ok(())
- })
+        self.extend(
+            |epilogue| epilogue.add_source(beta),
+            |operands| {
+                operands.in_place = true;
+                Ok(())
+            },
+        )
     }
 
     /// An activation.
@@ -128,18 +134,18 @@ where
         self.extend(
             |epilogue| epilogue.times_derivative(activation),
             |operands| {
- operands.aux_in = Some(preactivation.into();
- Ok(())
- }),
+                operands.aux_in = Some(preactivation.into());
+                Ok(())
+            },
         )
     }
 
     /// Zero where the mask that a forward pass saved has no bit: times the derivative of relu.
     pub fn masked(self, mask: &'a ReluMask) -> Linear<'a, L, T, O, Masked<E>, P> {
         self.extend(E::masked, |operands| {
- operands.mask_in = Some(mask);
- Ok(())
- })
+            operands.mask_in = Some(mask);
+            Ok(())
+        })
     }
 
     /// Zeroes elements with this probability and scales the others up. The gradient's call needs the same seed.
@@ -154,9 +160,9 @@ where
     /// that of the pre-activation. In a fixed order.
     pub fn bias_gradient(self, sums: impl Into<ViewMut<'a, T::Compute>>) -> Linear<'a, L, T, O, SumRows<E>, P> {
         self.extend(E::sum_rows, |operands| {
- operands.sums = Some(sums.into());
- Ok(())
- })
+            operands.sums = Some(sums.into());
+            Ok(())
+        })
     }
 
     /// Beside the result, the sum of each sample over the features.
@@ -165,9 +171,9 @@ where
         sums: impl Into<ViewMut<'a, T::Compute>>,
     ) -> Linear<'a, L, T, O, SumColumns<E>, P> {
         self.extend(E::sum_columns, |operands| {
- operands.sums = Some(sums.into());
- Ok(())
- })
+            operands.sums = Some(sums.into());
+            Ok(())
+        })
     }
 
     /// Beside the result, the sum of each row of the first factor: a bias's gradient, in the product that gives the weights' one.
@@ -266,9 +272,9 @@ where
         preactivation: impl Into<MatrixViewMut<'a, T>>,
     ) -> Linear<'a, L, T, O, Activated<Saved<E>, A>, P> {
         self.extend(Activated::save_preactivation, |operands| {
- operands.aux_out = Some(preactivation.into());
- Ok(())
- })
+            operands.aux_out = Some(preactivation.into());
+            Ok(())
+        })
     }
 }
 
@@ -286,9 +292,9 @@ where
         preactivation: impl Into<MatrixViewMut<'a, T>>,
     ) -> Linear<'a, L, T, O, Gated<Saved<E>, A>, P> {
         self.extend(Gated::save_preactivation, |operands| {
- operands.aux_out = Some(preactivation.into());
- Ok(())
- })
+            operands.aux_out = Some(preactivation.into());
+            Ok(())
+        })
     }
 }
 
@@ -302,9 +308,9 @@ where
     /// Keeps one bit of relu's argument, for [`masked`](Linear::masked).
     pub fn save_mask(self, mask: &'a mut ReluMask) -> Linear<'a, L, T, O, Activated<SavedMask<E>, Relu>, P> {
         self.extend(Activated::save_mask, |operands| {
- operands.mask_out = Some(mask);
- Ok(())
- })
+            operands.mask_out = Some(mask);
+            Ok(())
+        })
     }
 }
 
