@@ -127,7 +127,7 @@ impl<E: Epilogue> Problem<E> {
         };
         if let Some(mask) = mask {
             let mask = mask.ok_or_else(|| missing("the mask", "give it by `masked` or `save_mask`"))?;
-            let samples = n.checked_mul(batch).unwrap_or(usize::MAX);
+            let samples = n.saturating_mul(batch);
             if mask.shape() != (m, samples) {
                 let rule = "the mask must have the product's features and, over the batch, its samples";
                 return Err(mismatch("the mask", mask.shape(), "features and samples", (m, samples), rule));
