@@ -18,9 +18,10 @@ use cuda_std::kernels;
 use cuda_std::wgmma::{AcrossK, AlongK, Bf16, E4m3, E5m2, F16, Tf32};
 use warpsmith_gpu::activations::{GeluErf, GeluTanh, Relu, Silu, Tanh};
 use warpsmith_gpu::epilogue::{
-    Activated, AddSource, Biased, Dropout, Gated, Masked, Saved, SavedMask, Sum, SumFactor, SumRows, TimesDerivative,
+    Activated, AddSource, Biased, ColumnBiased, Dropout, Gated, Masked, Saved, SavedMask, Sum, SumFactor, SumRows,
+    TimesDerivative,
 };
-use warpsmith_gpu::kernels::{gemm_simt, map_backward, map_forward};
+use warpsmith_gpu::kernels::{Tile128, Tile200, gemm_mma, gemm_simt, gemm_wgmma, map_backward, map_forward};
 use warpsmith_gpu::{Then, bf16, f16};
 
 use crate::activations::{Learned, Snake};
@@ -104,4 +105,9 @@ kernels! {
     gemm_simt<{Sum, SumFactor<Sum>, Activated<Saved<Biased<Sum>>, Tanh>, SumRows<TimesDerivative<Sum, Tanh>>}, f64, f64>;
     gemm_simt<Activated<Saved<Biased<Sum>>, GeluErf>, f16, f16>;
     gemm_simt<Activated<Saved<Biased<Sum>>, GeluErf>, bf16, bf16>;
+    gemm_mma<Activated<Saved<Biased<Sum>>, GeluErf>, {f16, bf16}>;
+    gemm_wgmma<Activated<Saved<Biased<Sum>>, GeluErf>, {f16, bf16}, {Tile128, Tile200}>;
+    gemm_simt<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16, bf16>;
+    gemm_mma<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16>;
+    gemm_wgmma<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16, {Tile128, Tile200}>;
 }

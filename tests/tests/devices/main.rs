@@ -13,6 +13,7 @@ mod map;
 mod matmul;
 mod rust_cuda;
 mod tensor_cores;
+mod tensor_products;
 mod training;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ("matmul", matmul::TESTS),
         ("rust_cuda", rust_cuda::TESTS),
         ("tensor_cores", tensor_cores::TESTS),
+        ("tensor_products", tensor_products::TESTS),
         ("training", training::TESTS),
         ("runtime", launch::RUNTIME),
     ])

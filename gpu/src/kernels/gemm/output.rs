@@ -153,15 +153,17 @@ impl<E: Epilogue, T: Element, O: Element<Compute = T::Compute>> Output<'_, E, T,
         };
         let first = (batch * n + column) * m + row;
         let finished: [Finished<T::Compute>; RUN] = lanes!(8, |lane| {
-            self.epilogue.apply(Operands {
-                sum: sums[lane],
-                bias: bias[lane],
-                source: source[lane],
-                aux: aux[lane],
+            let math = |x: T::Compute| O::Math::from(x);
+            let finished = self.epilogue.apply::<O::Math>(Operands {
+                sum: math(sums[lane]),
+                bias: math(bias[lane]),
+                source: math(source[lane]),
+                aux: math(aux[lane]),
                 row: row + lane,
                 column,
                 index: first + lane,
-            })
+            });
+            Finished { value: finished.value.into(), aux: finished.aux.into() }
         });
         let values = lanes!(8, |lane| finished[lane].value);
         // SAFETY: as above; the run is this thread's alone, and `check` keeps different runs apart.
@@ -185,8 +187,9 @@ impl<E: Epilogue, T: Element, O: Element<Compute = T::Compute>> Output<'_, E, T,
                 _ => {}
             }
             if E::GATED {
-                let joined: [O; RUN / 2] =
-                    lanes!(4, |pair| O::store(self.epilogue.join(values[2 * pair], values[2 * pair + 1])));
+                let joined: [O; RUN / 2] = lanes!(4, |pair| O::store(
+                    self.epilogue.join(O::Math::from(values[2 * pair]), O::Math::from(values[2 * pair + 1])).into()
+                ));
                 let start = self.shape.out.offset(batch, row / 2, column);
                 write_run(&mut self.out, start, joined, (m / 2).saturating_sub(row / 2), wide);
             } else {
