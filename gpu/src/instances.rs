@@ -27,13 +27,10 @@ macro_rules! instances {
             sgd_momentum<{f32, f64, f16, bf16}>;
             gemm_sums<{f32, f64}>;
             gemm_simt<{Sum, Scaled<Sum>, AddSource<Scaled<Sum>>, Biased<Sum>, SumFactor<Sum>}, f32, f32>;
-            gemm_simt<{
-                Activated<Sum, Relu>, Activated<Biased<Sum>, Relu>,
-                Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>,
-                Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>,
-                Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
-                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>
-            }, f32, f32>;
+            // These in f32; in other types, and other epilogues, by one line in the crate that wants them.
+            gemm_simt<{Activated<Sum, Relu>, Activated<Sum, LeakyRelu>, Activated<Sum, GeluErf>, Activated<Sum, GeluTanh>, Activated<Sum, Silu>, Activated<Sum, Sigmoid>, Activated<Sum, Tanh>, Activated<Sum, Mish>, Activated<Sum, Softplus>, Activated<Sum, SquaredRelu>}, f32, f32>;
+            gemm_simt<{Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>}, f32, f32>;
+            gemm_simt<{Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>}, f32, f32>;
         }
     };
 }

@@ -45,16 +45,19 @@ pub(crate) struct Place {
     pub(crate) columns: usize,
     pub(crate) batch: usize,
     pub(crate) strides: Strides,
+    /// Row after row; the strides alone don't say it of a single row or column.
+    pub(crate) row_major: bool,
 }
 
 impl Place {
-    fn new(rows: usize, columns: usize, strides: Strides, len: usize) -> Result<Self> {
-        Self { rows, columns, batch: 1, strides }.within(len)
+    /// One matrix, column after column.
+    fn columns(rows: usize, columns: usize, leading: usize) -> Self {
+        Self { rows, columns, batch: 1, strides: Strides::columns(leading), row_major: false }
     }
 
     /// Itself, if a view of this length holds it.
     fn within(self, len: usize) -> Result<Self> {
-        let Self { rows, columns, batch, strides } = self;
+        let Self { rows, columns, batch, strides, .. } = self;
         if strides.extent(batch, rows, columns).is_some_and(|extent| extent <= len) {
             return Ok(self);
         }
@@ -81,8 +84,9 @@ impl Place {
         })
     }
 
-    fn transposed(self) -> Self {
-        Self { rows: self.columns, columns: self.rows, strides: self.strides.transposed(), ..self }
+    pub(crate) fn transposed(self) -> Self {
+        let Self { rows, columns, batch, strides, row_major } = self;
+        Self { rows: columns, columns: rows, batch, strides: strides.transposed(), row_major: !row_major }
     }
 }
 
@@ -99,7 +103,7 @@ macro_rules! common {
                 leading: usize,
             ) -> Result<Self> {
                 Place::expect_leading(rows, leading)?;
-                let place = Place::new(rows, columns, Strides::columns(leading), elements.len())?;
+                let place = Place::columns(rows, columns, leading).within(elements.len())?;
                 Ok(Self { elements, place })
             }
 
@@ -109,15 +113,14 @@ macro_rules! common {
             /// [`Error::MatrixLayout`] if `leading` is less than the columns, or the view too short.
             pub fn row_major(elements: $view<'a, T>, (rows, columns): (usize, usize), leading: usize) -> Result<Self> {
                 Place::expect_leading(columns, leading)?;
-                let place = Place::new(rows, columns, Strides::rows(leading), elements.len())?;
+                let place = Place::columns(columns, rows, leading).transposed().within(elements.len())?;
                 Ok(Self { elements, place })
             }
 
             /// A vector as a matrix of one column.
             pub fn column(elements: $view<'a, T>) -> Self {
                 let rows = elements.len();
-                let strides = Strides::columns(rows);
-                Self { elements, place: Place { rows, columns: 1, batch: 1, strides } }
+                Self { elements, place: Place::columns(rows, 1, rows) }
             }
 
             /// A vector as a matrix of one row.
@@ -201,8 +204,7 @@ impl<'a, T: DeviceCopy> MatrixViewMut<'a, T> {
 impl<'a, T: DeviceCopy> From<&'a Matrix<T>> for MatrixView<'a, T> {
     fn from(matrix: &'a Matrix<T>) -> Self {
         let (rows, columns) = matrix.shape();
-        let strides = Strides::columns(rows);
-        Self { elements: matrix.as_view(), place: Place { rows, columns, batch: 1, strides } }
+        Self { elements: matrix.as_view(), place: Place::columns(rows, columns, rows) }
     }
 }
 
@@ -215,8 +217,7 @@ impl<'a, T: DeviceCopy> From<&MatrixView<'a, T>> for MatrixView<'a, T> {
 impl<'a, T: DeviceCopy> From<&'a mut Matrix<T>> for MatrixViewMut<'a, T> {
     fn from(matrix: &'a mut Matrix<T>) -> Self {
         let (rows, columns) = matrix.shape();
-        let strides = Strides::columns(rows);
-        Self { elements: matrix.as_view_mut(), place: Place { rows, columns, batch: 1, strides } }
+        Self { elements: matrix.as_view_mut(), place: Place::columns(rows, columns, rows) }
     }
 }
 

@@ -4,7 +4,6 @@ mod bias;
 mod gemm;
 mod loss;
 mod map;
-mod matmul;
 mod optim;
 mod reduce;
 
@@ -14,6 +13,5 @@ pub use gemm::{
 };
 pub use loss::{cross_entropy, softmax_cross_entropy};
 pub use map::{map_backward, map_forward, map_in_place};
-pub use matmul::{MatmulShape, Normal, Orientation, TILE, Transposed, matmul_naive, matmul_tiled};
 pub use optim::{sgd, sgd_momentum};
 pub use reduce::{COLUMN_PARTIALS, column_sum, combine_partials};

@@ -6,13 +6,17 @@ pub mod activations;
 pub mod atomics;
 pub mod blocks;
 pub mod echo;
+pub mod epilogues;
 pub mod faults;
 pub mod rust_cuda;
 pub mod warps;
 
 use cuda_std::kernels;
-use warpsmith_gpu::activations::{GeluTanh, Tanh};
-use warpsmith_gpu::kernels::{map_backward, map_forward};
+use warpsmith_gpu::activations::{GeluErf, GeluTanh, Relu, Silu, Tanh};
+use warpsmith_gpu::epilogue::{
+    Activated, AddSource, Biased, Dropout, Gated, Masked, Saved, SavedMask, Sum, SumFactor, SumRows, TimesDerivative,
+};
+use warpsmith_gpu::kernels::{gemm_simt, map_backward, map_forward};
 use warpsmith_gpu::{Then, bf16, f16};
 
 use crate::activations::{Learned, Snake};
@@ -21,6 +25,7 @@ use crate::blocks::{barriers, block_operations, carved};
 use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
+use crate::epilogues::SoftCap;
 use crate::faults::{dynamic_shared, empty, out_of_bounds, traps};
 use crate::rust_cuda::{gemm_naive, vecadd};
 use crate::warps::{reductions, scans, shuffles, votes, warp_barriers};
@@ -54,4 +59,19 @@ kernels! {
     arithmetic<{i32, u32, i64, u64, f32, f64}>;
     bitwise<{i32, u32, i64, u64}>;
     last_block_sum;
+    gemm_simt<SoftCap, f32, f32>;
+    gemm_simt<{Sum, Activated<Sum, Relu>, Activated<Sum, GeluTanh>}, f32, f32>;
+    gemm_simt<{
+        Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>
+    }, f32, f32>;
+    gemm_simt<{Activated<SavedMask<Sum>, Relu>, Activated<SavedMask<Biased<Sum>>, Relu>}, f32, f32>;
+    gemm_simt<{Activated<Saved<Sum>, GeluTanh>, Activated<Saved<Biased<Sum>>, GeluTanh>}, f32, f32>;
+    gemm_simt<{Masked<Sum>, SumRows<Masked<Sum>>}, f32, f32>;
+    gemm_simt<{TimesDerivative<Sum, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>}, f32, f32>;
+    gemm_simt<SumFactor<Sum>, f32, f32>;
+    gemm_simt<AddSource<Activated<Biased<Sum>, GeluErf>>, f32, f32>;
+    gemm_simt<{Dropout<Activated<Biased<Sum>, Silu>>, Gated<Biased<Sum>, Silu>}, f32, f32>;
+    gemm_simt<{Sum, SumFactor<Sum>, Activated<Saved<Biased<Sum>>, Tanh>, SumRows<TimesDerivative<Sum, Tanh>>}, f64, f64>;
+    gemm_simt<Activated<Saved<Biased<Sum>>, GeluErf>, f16, f16>;
+    gemm_simt<Activated<Saved<Biased<Sum>>, GeluErf>, bf16, bf16>;
 }

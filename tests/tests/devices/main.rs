@@ -4,7 +4,9 @@
 mod abi;
 mod device_language;
 mod digits;
+mod epilogues;
 mod launch;
+mod linear_backward;
 mod map;
 mod matmul;
 mod rust_cuda;
@@ -20,7 +22,9 @@ fn main() -> ExitCode {
         ("abi", abi::TESTS),
         ("device_language", device_language::TESTS),
         ("digits", digits::TESTS),
+        ("epilogues", epilogues::TESTS),
         ("launch", launch::TESTS),
+        ("linear_backward", linear_backward::TESTS),
         ("map", map::TESTS),
         ("matmul", matmul::TESTS),
         ("rust_cuda", rust_cuda::TESTS),

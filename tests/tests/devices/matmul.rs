@@ -11,8 +11,8 @@ pub const TESTS: Tests = Tests {
         ("all_transposes", all_transposes),
         ("empty_extents", empty_extents),
         ("shapes_must_agree", shapes_must_agree),
-        ("more_tiles_than_blocks_along_y", many_columns),
     ],
+    heavy: &[("more_tiles_than_blocks_along_y", many_columns)],
     ..Tests::NONE
 };
 

@@ -4,9 +4,10 @@ use cuda_std::prelude::*;
 use rand::RngExt;
 use warpsmith_gpu::activations::{GeluTanh, Silu};
 use warpsmith_gpu::elementwise::{Accumulate, Descend};
+use warpsmith_gpu::epilogue::{Activated, AddSource, Biased, Epilogue, Saved, Sum, SumRows, Sums};
 use warpsmith_gpu::kernels::{
-    MatmulShape, Normal, Orientation, TILE, Transposed, bias_add, column_sum, combine_partials, map_backward,
-    map_forward, map_in_place, matmul_naive, matmul_tiled, sgd, sgd_momentum, softmax_cross_entropy,
+    GemmShape, Simt, Strides, bias_add, column_sum, combine_partials, gemm_naive, gemm_simt, gemm_simt_blocks,
+    gemm_simt_parts, gemm_sums, map_backward, map_forward, map_in_place, sgd, sgd_momentum, softmax_cross_entropy,
 };
 use warpsmith_gpu::{Activation, Element, bf16};
 use warpsmith_tests::{TestResult, canonical, numbers, random, same_bits, uniform};
@@ -144,54 +145,98 @@ fn optimizers() -> TestResult {
     same_bits("sgd_momentum", &got, &want)
 }
 
-/// C = alpha op(A) op(B) + beta C in the order that the kernels promise.
-fn ordered<A: Orientation, B: Orientation>(shape: MatmulShape, a: &[f32], b: &[f32], c: &[f32]) -> Vec<f32> {
-    let MatmulShape { m, n, k, alpha, beta } = shape;
-    let at = |transposed: bool, row: usize, column: usize, rows: usize, columns: usize| match transposed {
-        true => column + row * columns,
-        false => row + column * rows,
-    };
-    (0..m * n)
-        .map(|element| {
-            let (row, column) = (element % m, element / m);
-            let sum = (0..k).fold(0.0f32, |sum, i| {
-                a[at(A::TRANSPOSED, row, i, m, k)].mul_add(b[at(B::TRANSPOSED, i, column, k, n)], sum)
-            });
-            if beta == 0.0 { alpha * sum } else { beta.mul_add(c[element], alpha * sum) }
-        })
-        .collect()
-}
+/// Strides of a factor of `rows` x `columns`: transposed, with gaps, or such that nothing can be fetched together.
+const FACTORS: [fn(usize, usize) -> Strides; 4] = [
+    |rows, _| Strides::columns(rows.next_multiple_of(4)),
+    |_, columns| Strides::rows(columns.next_multiple_of(4)),
+    |rows, _| Strides { row: 2, column: 2 * rows + 1, batch: 0 },
+    |rows, _| Strides::columns(rows + 3),
+];
 
+/// The tiled kernel and the naive one give the bits of the sums in order, whatever the strides, and the same sums of the values.
 #[test]
-fn matmul_all_transposes_bit_for_bit() -> TestResult {
-    fn check<A: Orientation, B: Orientation>(name: &str) -> TestResult {
-        let mut random = random(name);
-        for (m, n, k) in [(1, 1, 1), (7, 5, 3), (64, 64, 16), (65, 63, 17), (130, 67, 40), (3, 4, 0)] {
-            for (alpha, beta) in [(1.0, 0.0), (0.5, -2.0)] {
-                let shape = MatmulShape { m, n, k, alpha, beta };
-                let (a, b) = (uniform(&mut random, m * k), uniform(&mut random, k * n));
-                let old = if beta == 0.0 { vec![f32::NAN; m * n] } else { uniform(&mut random, m * n) };
-                let want = ordered::<A, B>(shape, &a, &b, &old);
-                let mut c = old.clone();
-                let grid = simulator::Shape::new(2, 64);
-                simulator::launch::<matmul_naive<A, B>>(grid, (shape, global(&a), global(&b), global_mut(&mut c)))?;
-                same_bits(&format!("{name} naive {m}x{n}x{k}"), &c, &want)?;
-                let mut c = old;
-                let grid = simulator::Shape {
-                    grid: [m.div_ceil(TILE) as u32, n.div_ceil(TILE) as u32, 1],
+fn gemm_kernels_bit_for_bit() -> TestResult {
+    type E = SumRows<AddSource<Activated<Saved<Biased<Sum>>, GeluTanh>>>;
+    let epilogue = Sum.bias().activation(GeluTanh).save_preactivation().add_source(0.5).sum_rows();
+    let mut random = random("gemm kernels");
+    for (number, (m, n, k)) in [(1, 1, 1), (7, 5, 3), (130, 67, 17), (64, 130, 8), (3, 4, 0)].into_iter().enumerate() {
+        let (a_strides, b_strides) = (FACTORS[number % 4](m, k), FACTORS[(number / 2 + 1) % 4](k, n));
+        let shape = GemmShape {
+            m,
+            n,
+            k,
+            batch: 1,
+            a: a_strides,
+            b: b_strides,
+            out: Strides::columns(m),
+            source: Strides::rows(n),
+            aux: Strides::columns(m + 1),
+            ..GemmShape::default()
+        };
+        let mut factor =
+            |strides: Strides, rows, columns| uniform(&mut random, strides.extent(1, rows, columns).unwrap());
+        let (a, b) = (factor(a_strides, m, k), factor(b_strides, k, n));
+        let (source, bias) = (uniform(&mut random, m * n), uniform(&mut random, m));
+        let ordered = |row: usize, column: usize| {
+            let product = |i| (a[a_strides.offset(0, row, i)], b[b_strides.offset(0, i, column)]);
+            let sum = (0..k).map(product).fold(0.0f32, |sum, (a, b)| a.mul_add(b, sum));
+            sum + bias[row]
+        };
+        let preactivations: Vec<f32> = (0..m * n).map(|i| ordered(i % m, i / m)).collect();
+        let value = |i: usize| 0.5f32.mul_add(source[i % m * n + i / m], GeluTanh.forward(preactivations[i]));
+        let values: Vec<f32> = (0..m * n).map(value).collect();
+        let (tiles, _) = gemm_simt_blocks::<f32>(&shape, E::SUMS);
+        let grids = [
+            (
+                true,
+                gemm_simt_parts::<f32>(&shape, Sums::Rows),
+                simulator::Shape {
+                    grid: [tiles as u32, 1, 1],
                     block: [256, 1, 1],
-                    dynamic_shared_bytes: 0,
-                };
-                simulator::launch::<matmul_tiled<A, B>>(grid, (shape, global(&a), global(&b), global_mut(&mut c)))?;
-                same_bits(&format!("{name} tiled {m}x{n}x{k}"), &c, &want)?;
+                    dynamic_shared_bytes: f32::SHARED_BYTES,
+                },
+            ),
+            (false, n, simulator::Shape::new(2, 64)),
+        ];
+        for (tiled, parts, grid) in grids {
+            let what = format!("{} {m}x{n}x{k}", if tiled { "tiled" } else { "naive" });
+            let (mut out, mut kept) = (vec![f32::NAN; m * n], vec![f32::NAN; (m + 1) * n]);
+            let mut partials = vec![f32::NAN; parts * m];
+            let arguments = (
+                shape,
+                epilogue,
+                global(&a),
+                global(&b),
+                global(&bias),
+                global(&source),
+                global(&[]),
+                global(&[]),
+                global_mut(&mut kept),
+                global_mut(&mut []),
+                global_mut(&mut out),
+                global_mut(&mut partials),
+            );
+            match tiled {
+                true => simulator::launch::<gemm_simt<E, f32, f32>>(grid, arguments)?,
+                false => simulator::launch::<gemm_naive<E, f32, f32>>(grid, arguments)?,
+            }
+            same_bits(&what, &out, &values)?;
+            let mut lines: Vec<f32> = Vec::new();
+            for line in kept.chunks(m + 1) {
+                lines.extend(&line[..m]);
+                assert!(line[m].is_nan(), "{what}: the padding was overwritten");
+            }
+            same_bits(&what, &lines, &preactivations)?;
+            let mut sums = vec![f32::NAN; m];
+            let small = simulator::Shape::new(1, 32);
+            simulator::launch::<gemm_sums<f32>>(small, (parts, m, global(&partials), global_mut(&mut sums)))?;
+            for (row, sum) in sums.iter().enumerate() {
+                let exact: f64 = (0..n).map(|column| f64::from(values[row + column * m])).sum();
+                assert!((f64::from(*sum) - exact).abs() < 1e-4, "{what}: sum {row} is {sum}, expected {exact}");
             }
         }
-        Ok(())
     }
-    check::<Normal, Normal>("nn")?;
-    check::<Normal, Transposed>("nt")?;
-    check::<Transposed, Normal>("tn")?;
-    check::<Transposed, Transposed>("tt")
+    Ok(())
 }
 
 /// A barrier that only half of the threads reach.

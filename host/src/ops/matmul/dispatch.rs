@@ -26,8 +26,8 @@ pub enum Gemm {
 
 impl Gemm {
     /// The kernel for this product.
-    pub(super) fn choose<T: GemmElement>(runtime: &Runtime, shape: &GemmShape) -> Self {
-        heuristics::choose::<T>(runtime, shape)
+    pub(super) fn choose(runtime: &Runtime, shape: &GemmShape) -> Self {
+        heuristics::choose(runtime, shape)
     }
 
     /// How many partial sums it makes of each sum.

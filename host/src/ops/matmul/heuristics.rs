@@ -2,13 +2,13 @@
 
 use warpsmith_gpu::kernels::GemmShape;
 
-use super::{Gemm, GemmElement};
+use super::Gemm;
 use crate::Runtime;
 
-/// The kernel for a product of elements `T` on this device.
+/// The kernel for a product on this device.
 ///
 /// There is one so far: it takes every type, shape, layout and alignment.
-pub(super) fn choose<T: GemmElement>(runtime: &Runtime, shape: &GemmShape) -> Gemm {
+pub(super) fn choose(runtime: &Runtime, shape: &GemmShape) -> Gemm {
     let _ = (runtime, shape);
     Gemm::Simt
 }

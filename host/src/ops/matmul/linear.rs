@@ -72,18 +72,30 @@ where
     /// Plus a bias for each feature. Of a batch it may have one after the other, or one for all.
     pub fn bias(self, bias: impl IntoVector<'a, T>) -> Linear<'a, L, T, O, Biased<E>, P> {
         let runtime = self.ops.runtime();
-        self.extend(E::bias, |operands| Ok(operands.bias = Some(bias.into_vector(runtime)?)))
+        self.extend(E::bias, |operands| {
+            operands.bias = Some(bias.into_vector(runtime)?);
+            Ok(())
+        })
     }
 
     /// Plus a bias for each sample.
     pub fn sample_bias(self, bias: impl IntoVector<'a, T>) -> Linear<'a, L, T, O, ColumnBiased<E>, P> {
         let runtime = self.ops.runtime();
-        self.extend(E::column_bias, |operands| Ok(operands.bias = Some(bias.into_vector(runtime)?)))
+        self.extend(E::column_bias, |operands| {
+            operands.bias = Some(bias.into_vector(runtime)?);
+            Ok(())
+        })
     }
 
     /// Plus `beta` times another matrix of the product's shape, in any layout.
     pub fn add(self, beta: f64, source: impl Into<MatrixView<'a, O>>) -> Linear<'a, L, T, O, AddSource<E>, P> {
-        self.extend(|epilogue| epilogue.add_source(beta), |operands| Ok(operands.source = Some(source.into())))
+        self.extend(
+            |epilogue| epilogue.add_source(beta),
+            |operands| {
+                operands.source = Some(source.into());
+                Ok(())
+            },
+        )
     }
 
     /// Plus another matrix: the skip connection of a residual network.
@@ -93,7 +105,13 @@ where
 
     /// Plus `beta` times what the result holds before.
     pub fn accumulate(self, beta: f64) -> Linear<'a, L, T, O, AddSource<E>, P> {
-        self.extend(|epilogue| epilogue.add_source(beta), |operands| Ok(operands.in_place = true))
+        self.extend(
+            |epilogue| epilogue.add_source(beta),
+            |operands| {
+                operands.in_place = true;
+                Ok(())
+            },
+        )
     }
 
     /// An activation.
@@ -115,13 +133,19 @@ where
     ) -> Linear<'a, L, T, O, TimesDerivative<E, A>, P> {
         self.extend(
             |epilogue| epilogue.times_derivative(activation),
-            |operands| Ok(operands.aux_in = Some(preactivation.into())),
+            |operands| {
+                operands.aux_in = Some(preactivation.into());
+                Ok(())
+            },
         )
     }
 
     /// Zero where the mask that a forward pass saved has no bit: times the derivative of relu.
     pub fn masked(self, mask: &'a ReluMask) -> Linear<'a, L, T, O, Masked<E>, P> {
-        self.extend(E::masked, |operands| Ok(operands.mask_in = Some(mask)))
+        self.extend(E::masked, |operands| {
+            operands.mask_in = Some(mask);
+            Ok(())
+        })
     }
 
     /// Zeroes elements with this probability and scales the others up. The gradient's call needs the same seed.
@@ -135,7 +159,10 @@ where
     /// Beside the result, the sum of each feature over the samples, before it is rounded: a bias's gradient, if the result is
     /// that of the pre-activation. In a fixed order.
     pub fn bias_gradient(self, sums: impl Into<ViewMut<'a, T::Compute>>) -> Linear<'a, L, T, O, SumRows<E>, P> {
-        self.extend(E::sum_rows, |operands| Ok(operands.sums = Some(sums.into())))
+        self.extend(E::sum_rows, |operands| {
+            operands.sums = Some(sums.into());
+            Ok(())
+        })
     }
 
     /// Beside the result, the sum of each sample over the features.
@@ -143,14 +170,18 @@ where
         self,
         sums: impl Into<ViewMut<'a, T::Compute>>,
     ) -> Linear<'a, L, T, O, SumColumns<E>, P> {
-        self.extend(E::sum_columns, |operands| Ok(operands.sums = Some(sums.into())))
+        self.extend(E::sum_columns, |operands| {
+            operands.sums = Some(sums.into());
+            Ok(())
+        })
     }
 
     /// Beside the result, the sum of each row of the first factor: a bias's gradient, in the product that gives the weights' one.
     pub fn sum_left(self, sums: impl Into<ViewMut<'a, T::Compute>>) -> Linear<'a, L, T, O, SumFactor<E>, P> {
         self.extend(E::sum_factor, |operands| {
             operands.sum_right = false;
-            Ok(operands.sums = Some(sums.into()))
+            operands.sums = Some(sums.into());
+            Ok(())
         })
     }
 
@@ -158,7 +189,8 @@ where
     pub fn sum_right(self, sums: impl Into<ViewMut<'a, T::Compute>>) -> Linear<'a, L, T, O, SumFactor<E>, P> {
         self.extend(E::sum_factor, |operands| {
             operands.sum_right = true;
-            Ok(operands.sums = Some(sums.into()))
+            operands.sums = Some(sums.into());
+            Ok(())
         })
     }
 
@@ -239,7 +271,10 @@ where
         self,
         preactivation: impl Into<MatrixViewMut<'a, T>>,
     ) -> Linear<'a, L, T, O, Activated<Saved<E>, A>, P> {
-        self.extend(Activated::save_preactivation, |operands| Ok(operands.aux_out = Some(preactivation.into())))
+        self.extend(Activated::save_preactivation, |operands| {
+            operands.aux_out = Some(preactivation.into());
+            Ok(())
+        })
     }
 }
 
@@ -256,7 +291,10 @@ where
         self,
         preactivation: impl Into<MatrixViewMut<'a, T>>,
     ) -> Linear<'a, L, T, O, Gated<Saved<E>, A>, P> {
-        self.extend(Gated::save_preactivation, |operands| Ok(operands.aux_out = Some(preactivation.into())))
+        self.extend(Gated::save_preactivation, |operands| {
+            operands.aux_out = Some(preactivation.into());
+            Ok(())
+        })
     }
 }
 
@@ -269,7 +307,10 @@ where
 {
     /// Keeps one bit of relu's argument, for [`masked`](Linear::masked).
     pub fn save_mask(self, mask: &'a mut ReluMask) -> Linear<'a, L, T, O, Activated<SavedMask<E>, Relu>, P> {
-        self.extend(Activated::save_mask, |operands| Ok(operands.mask_out = Some(mask)))
+        self.extend(Activated::save_mask, |operands| {
+            operands.mask_out = Some(mask);
+            Ok(())
+        })
     }
 }
 

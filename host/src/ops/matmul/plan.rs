@@ -83,7 +83,7 @@ where
         let device = match runtime.runs_kernels() {
             false => None,
             true => {
-                let choice = Gemm::choose::<T>(runtime, &problem.shape);
+                let choice = Gemm::choose(runtime, &problem.shape);
                 let sums = match E::SUMS {
                     Sums::None => None,
                     sums => {

@@ -68,8 +68,9 @@ impl<E: Epilogue> Problem<E> {
             let rule = "the columns of a must equal the rows of b";
             return Err(mismatch("a", a.shape(), "b", b.shape(), rule));
         }
-        let turned = is_row_major("the result", place)?;
-        let turn = |place: Place| if turned { transposed(place) } else { place };
+        let turned = place.row_major;
+        let turn = |place: Place| if turned { place.transposed() } else { place };
+        expect_apart("the result", place)?;
         // From here on in the kernel's frame: features are rows.
         let (left, right) = if turned { (turn(b.place()), turn(a.place())) } else { (a.place(), b.place()) };
         let (m, n, k, batch) = (left.rows, right.columns, left.columns, place.batch);
@@ -109,10 +110,12 @@ impl<E: Epilogue> Problem<E> {
             const NAME: &str = "the pre-activation";
             let aux = aux.ok_or_else(|| missing(NAME, "give it by `times_derivative` or `save_preactivation`"))?;
             shape.aux = of_shape(NAME, turn(aux), (m, n), batch, turned)?;
-            if shape.aux.row != 1 && m > 1 {
+            if aux.row_major != turned {
                 return Err(layout(NAME, aux, "it must be row- or column-major as the result is"));
             }
-            shape.aux.row = 1;
+            if matches!(E::AUX, Aux::Written) {
+                expect_apart(NAME, aux)?;
+            }
         }
         let mask = match E::AUX {
             Aux::MaskRead => Some(operands.mask_in),
@@ -121,7 +124,7 @@ impl<E: Epilogue> Problem<E> {
         };
         if let Some(mask) = mask {
             let mask = mask.ok_or_else(|| missing("the mask", "give it by `masked` or `save_mask`"))?;
-            let samples = n.checked_mul(batch).unwrap_or(usize::MAX);
+            let samples = n.saturating_mul(batch);
             if mask.shape() != (m, samples) {
                 let rule = "the mask must have the product's features and, over the batch, its samples";
                 return Err(mismatch("the mask", mask.shape(), "features and samples", (m, samples), rule));
@@ -159,23 +162,15 @@ impl<E: Epilogue> Problem<E> {
     }
 }
 
-fn transposed(place: Place) -> Place {
-    Place { rows: place.columns, columns: place.rows, strides: place.strides.transposed(), batch: place.batch }
-}
-
-/// Whether a result lies row after row; an error if it lies neither so nor column after column, or overlaps itself.
-fn is_row_major(name: &'static str, place: Place) -> Result<bool> {
-    let Place { rows, columns, batch, strides } = place;
-    let fits = |along: usize, (step, leading): (usize, usize), lines: usize| {
-        let apart = batch <= 1 || lines.checked_mul(leading).is_some_and(|matrix| matrix <= strides.batch);
-        (step == 1 || along <= 1) && (leading >= along || lines <= 1) && apart
-    };
-    if strides.row == 1 && fits(rows, (strides.row, strides.column), columns) {
-        Ok(false)
-    } else if strides.column == 1 && fits(columns, (strides.column, strides.row), rows) {
-        Ok(true)
-    } else {
-        Err(layout(name, place, "it must be column- or row-major, and the matrices of a batch apart from each other"))
+/// An error if matrices of a batch, or lines of one, share elements.
+fn expect_apart(name: &'static str, place: Place) -> Result<()> {
+    let Place { rows, columns, batch, strides, row_major } = place;
+    let (along, lines, leading) =
+        if row_major { (columns, rows, strides.row) } else { (rows, columns, strides.column) };
+    let apart = lines.checked_mul(leading).is_some_and(|matrix| matrix <= strides.batch);
+    match (lines <= 1 || leading >= along) && (batch <= 1 || apart) {
+        true => Ok(()),
+        false => Err(layout(name, place, "the matrices of a batch must be apart from each other")),
     }
 }
 
@@ -212,7 +207,7 @@ fn mismatch(
 }
 
 fn layout(matrix: &'static str, place: Place, rule: &'static str) -> Error {
-    let Place { rows, columns, batch, strides } = place;
+    let Place { rows, columns, batch, strides, .. } = place;
     let found = format!(
         "is {batch} x {rows} x {columns} elements with distances of {}, {} and {}",
         strides.batch, strides.row, strides.column
