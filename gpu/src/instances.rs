@@ -28,16 +28,54 @@ macro_rules! instances {
             gemm_sums<{f32, f64}>;
             gemm_simt<{Sum, Scaled<Sum>, AddSource<Scaled<Sum>>, Biased<Sum>, SumFactor<Sum>}, f32, f32>;
             // These in f32; in other types, and other epilogues, by one line in the crate that wants them.
-            gemm_simt<{Activated<Sum, Relu>, Activated<Sum, LeakyRelu>, Activated<Sum, GeluErf>, Activated<Sum, GeluTanh>, Activated<Sum, Silu>, Activated<Sum, Sigmoid>, Activated<Sum, Tanh>, Activated<Sum, Mish>, Activated<Sum, Softplus>, Activated<Sum, SquaredRelu>}, f32, f32>;
-            gemm_simt<{Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>}, f32, f32>;
+            gemm_simt<{
+                Activated<Sum, Relu>, Activated<Sum, LeakyRelu>, Activated<Sum, GeluErf>, Activated<Sum, GeluTanh>,
+                Activated<Sum, Silu>, Activated<Sum, Sigmoid>, Activated<Sum, Tanh>, Activated<Sum, Mish>,
+                Activated<Sum, Softplus>, Activated<Sum, SquaredRelu>
+            }, f32, f32>;
+            gemm_simt<{
+                Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>,
+                Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>,
+                Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>,
+                Activated<Biased<Sum>, SquaredRelu>
+            }, f32, f32>;
             gemm_simt<{Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>}, f32, f32>;
             // By tensor cores.
-            gemm_simt<{Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>, Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>, Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>, Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>, Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>}, bf16, bf16>;
-            gemm_mma<{Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>, Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>, Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>, Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>, Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>}, bf16>;
-            gemm_wgmma<{Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>, Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>, Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>, Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>, Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>}, bf16, {Tile128, Tile200}>;
+            gemm_simt<{
+                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
+                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
+                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
+                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
+                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
+                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
+                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
+                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
+            }, bf16, bf16>;
+            gemm_mma<{
+                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
+                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
+                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
+                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
+                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
+                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
+                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
+                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
+            }, bf16>;
+            gemm_wgmma<{
+                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
+                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
+                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
+                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
+                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
+                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
+                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
+                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
+            }, bf16, {Tile128, Tile200}>;
             gemm_simt<{Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>}, f16, f16>;
             gemm_mma<{Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>}, f16>;
-            gemm_wgmma<{Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>}, f16, {Tile128, Tile200}>;
+            gemm_wgmma<{
+                Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>
+            }, f16, {Tile128, Tile200}>;
         }
     };
 }

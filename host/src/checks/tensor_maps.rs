@@ -1,6 +1,6 @@
 //! Tensor maps: what they refuse, and what reaches the driver.
 
-use super::{Outcome, ensure, ensure_error};
+use super::{Outcome, ensure_error};
 use crate::{Error, Runtime, Swizzle, TensorMap, TensorMapMut, Tiling};
 
 /// The host sees what is wrong before the driver does.

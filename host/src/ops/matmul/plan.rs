@@ -46,6 +46,7 @@ struct OnGpu<E: Epilogue, T: GemmElement, O: Element<Compute = T::Compute>> {
     kernels: GemmKernels<E, T, O>,
     sums: Option<PartialSums<T::Compute>>,
     nothing: Nothing<T, O>,
+    no_partials: Buffer<T::Compute>,
 }
 
 /// The second step of a bias gradient.
@@ -94,7 +95,13 @@ where
                         Some(PartialSums { partials: runtime.zeros(len)?, kernel })
                     }
                 };
-                Some(OnGpu { choice: None, kernels, sums, nothing: Nothing::new(runtime)? })
+                Some(OnGpu {
+                    choice: None,
+                    kernels,
+                    sums,
+                    nothing: Nothing::new(runtime)?,
+                    no_partials: runtime.zeros(0)?,
+                })
             }
         };
         Ok(Self { problem, device, library: PhantomData })
@@ -167,8 +174,8 @@ where
                 kernel.launch(stream, grid, (parts, len, &*partials, sums.reborrow()))
             }
             _ => {
-                let mut none = ops.runtime().zeros::<T::Compute>(0)?;
-                device.kernels.launch(ops.stream(), choice, (shape, epilogue), views, none.as_view_mut())
+                let none = device.no_partials.as_view_mut();
+                device.kernels.launch(ops.stream(), choice, (shape, epilogue), views, none)
             }
         }
     }
