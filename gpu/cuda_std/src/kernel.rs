@@ -14,6 +14,9 @@ pub trait Kernel: 'static {
     /// What is passed at the level of PTX, in order; a view is a pointer and a length. Entries of size 0 are not passed.
     const RAW_PARAMETERS: &'static [RawParameter];
 
+    /// The block that every launch must have, if the kernel says so (`#[kernel(block = ...)]`).
+    const BLOCK: Option<[u32; 3]> = None;
+
     /// Runs one thread of the kernel in the simulator.
     ///
     /// # Safety

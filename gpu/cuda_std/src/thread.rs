@@ -226,9 +226,7 @@ macro_rules! fences {
             #[cfg(not(target_os = "cuda"))]
             {
                 core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
-                if $between_blocks {
-                    context().state().fenced.set(true);
-                }
+                context().state().fence($between_blocks);
             }
         }
     )*};

@@ -16,6 +16,7 @@ use syn::{
 pub(crate) struct Attributes {
     marker: String,
     module: Option<LitStr>,
+    block: Option<[u32; 3]>,
 }
 
 const NAMES: &str = "block, max_threads, min_blocks, registers, cluster, arch, module";
@@ -49,6 +50,9 @@ impl Parse for Attributes {
             match key {
                 Some(key @ ("reqntid" | "cluster")) => {
                     let [x, y, z] = extents(&value)?;
+                    if key == "reqntid" {
+                        attributes.block = Some([x, y, z]);
+                    }
                     attributes.marker += &format!(",{key}={x}x{y}x{z}");
                 }
                 Some(key) => attributes.marker += &format!(",{key}={}", number(&value)?),
@@ -106,8 +110,8 @@ enum Kind {
     Pointer(Type),
     /// `Global<T>`: pointer and length.
     Global(Type, Type),
-    /// `GlobalMut<T>`: pointer and length.
-    GlobalMut(Type, Type),
+    /// `GlobalMut<T>` or `GlobalAtomic<T>`: pointer and length.
+    Written(Type, Type),
     /// `&[T]`: pointer and length.
     Slice(Type),
 }
@@ -128,7 +132,7 @@ impl Parameter {
     fn declared(&self) -> Type {
         match &self.kind {
             Kind::Value(ty) | Kind::Pointer(ty) => ty.clone(),
-            Kind::Global(view, element) | Kind::GlobalMut(view, element) => {
+            Kind::Global(view, element) | Kind::Written(view, element) => {
                 let mut view = view.clone();
                 let Type::Path(path) = &mut view else { unreachable!("views are paths") };
                 let last = path.path.segments.last_mut().expect("a path has a segment");
@@ -144,7 +148,7 @@ impl Parameter {
         match &self.kind {
             Kind::Value(ty) | Kind::Pointer(ty) => vec![ty.clone()],
             Kind::Global(_, element) | Kind::Slice(element) => vec![parse_quote!(*const #element), parse_quote!(usize)],
-            Kind::GlobalMut(_, element) => vec![parse_quote!(*mut #element), parse_quote!(usize)],
+            Kind::Written(_, element) => vec![parse_quote!(*mut #element), parse_quote!(usize)],
         }
     }
 
@@ -163,7 +167,11 @@ impl Parameter {
         match (&self.kind, raw) {
             (Kind::Value(_) | Kind::Pointer(_), [value]) => quote!(#value),
             (Kind::Global(..), [pointer, len]) => quote!(::cuda_std::Global::from_raw_parts(#pointer, #len)),
-            (Kind::GlobalMut(..), [pointer, len]) => quote!(::cuda_std::GlobalMut::from_raw_parts(#pointer, #len)),
+            (Kind::Written(view, _), [pointer, len]) => {
+                let Type::Path(path) = view else { unreachable!("views are paths") };
+                let view = &path.path.segments.last().expect("a path has a segment").ident;
+                quote!(::cuda_std::#view::from_raw_parts(#pointer, #len))
+            }
             (Kind::Slice(_), [pointer, len]) => quote!(::core::slice::from_raw_parts(#pointer, #len)),
             _ => unreachable!("the number of raw parameters follows from the kind"),
         }
@@ -195,7 +203,7 @@ impl Kind {
                 let Some(last) = path.path.segments.last() else {
                     return Ok(Self::Value(ty.clone()));
                 };
-                let view = last.ident == "Global" || last.ident == "GlobalMut";
+                let view = ["Global", "GlobalMut", "GlobalAtomic"].iter().any(|name| last.ident == name);
                 let (true, PathArguments::AngleBracketed(arguments)) = (view, &last.arguments) else {
                     return Ok(Self::Value(ty.clone()));
                 };
@@ -206,7 +214,7 @@ impl Kind {
                 let element = element.ok_or_else(|| Error::new_spanned(ty, "the element type is missing"))?;
                 Ok(match last.ident == "Global" {
                     true => Self::Global(ty.clone(), element),
-                    false => Self::GlobalMut(ty.clone(), element),
+                    false => Self::Written(ty.clone(), element),
                 })
             }
             Type::Ptr(_) => Ok(Self::Pointer(ty.clone())),
@@ -229,7 +237,7 @@ pub(crate) fn expand(attributes: Attributes, function: ItemFn) -> Result<TokenSt
         let remedy = "nothing checks what a raw pointer points to: make this an `unsafe fn`, or take a `Global<T>` or `GlobalMut<T>`";
         return Err(Error::new_spanned(&pointer.name, remedy));
     }
-    let description = describe(&function, &parameters);
+    let description = describe(&attributes, &function, &parameters);
     let instantiate = instantiation_macro(&attributes, &function, &parameters);
     Ok(quote! {
         #[allow(clippy::too_many_arguments, reason = "a kernel's arguments are what it works on")]
@@ -263,7 +271,7 @@ fn check(function: &ItemFn) -> Result<()> {
 }
 
 /// The type named like the kernel, and what it implements.
-fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
+fn describe(attributes: &Attributes, function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
     let (name, visibility) = (&function.sig.ident, &function.vis);
     let text = name.to_string();
     // A kernel instance is named by host code for as long as the program runs, so its types borrow nothing.
@@ -291,6 +299,11 @@ fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
         rest = others;
         parameter.rebuild(own)
     });
+    let block = attributes.block.map(|[x, y, z]| {
+        quote! {
+            const BLOCK: ::core::option::Option<[u32; 3]> = ::core::option::Option::Some([#x, #y, #z]);
+        }
+    });
     let doc = format!("Names an instance of the kernel [`{text}()`], for typed launches.");
     let safe = function.sig.unsafety.is_none().then(|| {
         quote! {
@@ -310,6 +323,7 @@ fn describe(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
                 const NAME: &'static str = #text;
                 type Parameters<'a> = (#(#declared,)*);
                 const RAW_PARAMETERS: &'static [::cuda_std::RawParameter] = &[#(#raw_descriptions),*];
+                #block
 
                 #[cfg(not(target_os = "cuda"))]
                 unsafe fn simulate(parameters: &Self::Parameters<'_>) {

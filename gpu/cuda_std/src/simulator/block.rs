@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -14,6 +15,9 @@ use super::{CURRENT, Random, Shape, coordinates};
 
 /// Lanes of a warp.
 pub(crate) const LANES: u32 = 32;
+
+/// What each lane brought to a warp operation, for all who took part.
+pub(crate) type Gathered = Rc<[u128; LANES as usize]>;
 
 /// What a simulated thread knows of itself.
 pub(crate) struct Context {
@@ -26,8 +30,8 @@ pub(crate) struct Context {
     state: *const State,
     yielder: *const Yielder<(), ()>,
     /// What a warp operation gave it, and gave back from each lane.
-    deposit: Cell<u64>,
-    gathered: Cell<[u64; LANES as usize]>,
+    deposit: Cell<u128>,
+    gathered: Cell<Option<Gathered>>,
     /// What a barrier or `activemask` gave back.
     answer: Cell<u32>,
 }
@@ -82,13 +86,7 @@ impl Context {
     }
 
     /// Waits for the lanes of `mask`. Gives the value that each of them brought.
-    pub(crate) fn exchange(
-        &self,
-        operation: &'static str,
-        mask: u32,
-        value: u64,
-        place: Place,
-    ) -> [u64; LANES as usize] {
+    pub(crate) fn exchange(&self, operation: &'static str, mask: u32, value: u128, place: Place) -> Gathered {
         let state = self.state();
         let lane = self.number % LANES;
         if mask >> lane & 1 == 0 {
@@ -114,7 +112,7 @@ impl Context {
         if !complete {
             state.waits.borrow_mut()[self.number as usize] = Wait::Lanes { operation, mask, place };
             self.suspend();
-            return self.gathered.get();
+            return self.gathered.take().expect("the last lane gave it");
         }
         let mut gathered = [0; LANES as usize];
         gathered[lane as usize] = value;
@@ -122,7 +120,9 @@ impl Context {
         for other in others() {
             gathered[other as usize] = state.context(warp * LANES + other).deposit.get();
         }
-        state.release(others().map(|other| warp * LANES + other), |context| context.gathered.set(gathered));
+        let gathered = Gathered::new(gathered);
+        let give = |context: &Context| context.gathered.set(Some(Gathered::clone(&gathered)));
+        state.release(others().map(|other| warp * LANES + other), give);
         gathered
     }
 
@@ -184,6 +184,14 @@ enum Wait {
     Ended,
 }
 
+/// When a thread last released and acquired by an atomic access, by the block's count of these.
+#[derive(Clone, Copy, Default)]
+struct Order {
+    fenced: bool,
+    released: u32,
+    acquired: u32,
+}
+
 /// Lanes that came to a warp operation.
 struct Meeting {
     warp: u32,
@@ -219,6 +227,10 @@ pub(crate) struct State {
     arrived: Cell<u32>,
     votes: Cell<u32>,
     first_at_barrier: Cell<Option<(u32, &'static str, Place)>>,
+    /// For each thread, what its atomic accesses have ordered. Empty when nothing is watched.
+    orders: RefCell<Vec<Order>>,
+    /// Ordered atomic accesses that the block has made.
+    pub(crate) turn: Cell<u32>,
     /// For each thread, how many `sync_warp`s of each lane of its warp it has seen. Empty when nothing is watched.
     clocks: RefCell<Vec<[u32; 32]>>,
 }
@@ -244,6 +256,40 @@ impl State {
     /// How many `sync_warp`s of thread `of` the thread `seen_by`, of the same warp, has seen.
     pub(crate) fn clock(&self, seen_by: u32, of: u32) -> u32 {
         self.clocks.borrow().get(seen_by as usize).map_or(0, |clock| clock[of as usize % 32])
+    }
+
+    /// Notes a fence of the running thread.
+    pub(crate) fn fence(&self, between_blocks: bool) {
+        if let Some(order) = self.orders.borrow_mut().get_mut(self.running.get() as usize) {
+            order.fenced = true;
+        }
+        if between_blocks {
+            self.fenced.set(true);
+        }
+    }
+
+    /// Notes an atomic access of the running thread. A fence before it counts as acquire and release.
+    pub(crate) fn order(&self, acquires: bool, releases: bool) {
+        if let Some(order) = self.orders.borrow_mut().get_mut(self.running.get() as usize) {
+            let turn = self.turn.get() + 1;
+            self.turn.set(turn);
+            if acquires || order.fenced {
+                order.acquired = turn;
+            }
+            if releases || order.fenced {
+                order.released = turn;
+            }
+        }
+        if releases {
+            self.fenced.set(true);
+        }
+    }
+
+    /// Whether what thread `of` did in its turn `turn` was released by it, and then acquired by thread `by`, of this block.
+    pub(crate) fn passed_on(&self, of: u32, turn: u32, by: u32) -> bool {
+        let orders = self.orders.borrow();
+        let at = |thread: u32| orders.get(thread as usize).copied().unwrap_or_default();
+        at(of).released > turn && at(by).acquired > turn
     }
 
     /// A static array: the same for each call with the same key, filled with ones, which read as NaN.
@@ -314,6 +360,8 @@ impl Block<'_> {
             arrived: Cell::new(0),
             votes: Cell::new(0),
             first_at_barrier: Cell::new(None),
+            orders: RefCell::new(if watch { vec![Order::default(); count] } else { Vec::new() }),
+            turn: Cell::new(0),
             clocks: RefCell::new(if watch { vec![[0; 32]; count] } else { Vec::new() }),
         };
         let mut dynamic = poisoned(self.shape.dynamic_shared_bytes);
@@ -372,7 +420,7 @@ impl Block<'_> {
                 state,
                 yielder,
                 deposit: Cell::new(0),
-                gathered: Cell::new([0; 32]),
+                gathered: Cell::new(None),
                 answer: Cell::new(0),
             };
             loop {

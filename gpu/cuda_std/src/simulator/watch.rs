@@ -1,8 +1,9 @@
-//! Who touched which element last: finds races, and reads of shared memory that nobody wrote.
+//! Who touched which element last: finds races, and reads of memory that nobody wrote.
 //!
-//! A barrier orders all accesses of its block, `sync_warp` those of its lanes. Between blocks, accesses are taken as ordered
-//! where the first block fenced and then updated something atomically, and the second block made an atomic access later. That
-//! errs on the side of silence. Only accesses through `Shared`, `SharedSlice` and `GlobalMut` are seen; raw pointers are not.
+//! A barrier orders all accesses of its block, `sync_warp` those of its lanes. Two threads of a block are taken as ordered where
+//! the first one released, by an atomic access, and the second one acquired later, whichever element that concerned; a fence
+//! makes the atomic accesses after it do both. Two blocks are taken as ordered where the first one fenced or released, and the
+//! second one made an atomic access later. That errs on the side of silence. Only accesses through `Shared`, `SharedSlice` and `GlobalMut` are seen; raw pointers are not.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::block::Context;
 use super::error::{Access, Error, Place};
-use super::{context, coordinates, current};
+use super::{context, coordinates, current, uninitialized};
 
 /// What a thread does to an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ struct Record {
     epoch: u32,
     /// `sync_warp`s that the thread had passed.
     clock: u32,
+    /// Ordered atomic accesses that the block had made.
+    turn: u32,
     /// Atomic accesses that the launch had made.
     stamp: u32,
     place: Place,
@@ -66,6 +69,7 @@ impl Record {
             thread: context.number as u16,
             epoch: block.epoch.get(),
             clock: block.clock(context.number, context.number),
+            turn: block.turn.get(),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
             kind,
             place,
@@ -79,7 +83,8 @@ impl Record {
             let thread = u32::from(self.thread);
             return thread == context.number
                 || self.epoch < block.epoch.get()
-                || (thread / 32 == context.number / 32 && block.clock(context.number, thread) > self.clock);
+                || (thread / 32 == context.number / 32 && block.clock(context.number, thread) > self.clock)
+                || block.passed_on(thread, self.turn, context.number);
         }
         block.global.is_some_and(|global| {
             global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
@@ -228,16 +233,46 @@ impl GlobalWatch {
 /// Notes an access to global memory, if the running launch is watched.
 #[inline]
 pub(crate) fn global<T>(address: *const T, index: usize, kind: Kind, place: Place) {
-    if super::WATCHED.load(Ordering::Relaxed) > 0 {
-        watched(address as usize, index, kind, place);
+    if super::is_watched() {
+        watched(address as usize, size_of::<T>(), index, kind, place);
     }
 }
 
+/// Notes a read of memory that no thread writes.
+#[inline]
+pub(crate) fn read_only<T>(address: *const T, index: usize, place: Place) {
+    if super::is_watched() {
+        expect_written(address as usize, size_of::<T>(), index, Kind::Read, place);
+    }
+}
+
+/// Notes that a whole view is reached through a raw pointer from here on.
+#[inline]
+pub(crate) fn escapes<T>(address: *const T, len: usize) {
+    uninitialized::wrote(address as usize, len * size_of::<T>());
+}
+
 #[cold]
-fn watched(address: usize, index: usize, kind: Kind, place: Place) {
+fn watched(address: usize, bytes: usize, index: usize, kind: Kind, place: Place) {
+    if matches!(kind, Kind::Write | Kind::AtomicStore) {
+        uninitialized::wrote(address, bytes);
+    } else {
+        expect_written(address, bytes, index, kind, place);
+    }
     if let Some(context) = current()
         && let Some(global) = context.state().global
     {
         global.access(context, address, index, kind, place);
+    }
+}
+
+#[cold]
+fn expect_written(address: usize, bytes: usize, index: usize, kind: Kind, place: Place) {
+    if let Some(context) = current()
+        && context.state().global.is_some()
+        && !uninitialized::is_written(address, bytes)
+    {
+        let access = Record::new(context, kind, place).access(context);
+        context.fail(Error::UnwrittenGlobal { kernel: context.state().kernel, access, index });
     }
 }
