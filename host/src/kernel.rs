@@ -26,7 +26,7 @@ const SHARED_WITHOUT_OPT_IN: usize = 48 << 10;
 /// | --- | --- |
 /// | a value `A` | an `A` |
 /// | `Global<T>` or `&[T]` | `&Buffer<T>`, `View<T>`, `&ViewMut<T>`, `&Matrix<T>` |
-/// | `GlobalMut<T>` | `&mut Buffer<T>`, `ViewMut<T>`, `&mut Matrix<T>` |
+/// | `GlobalMut<T>`, `GlobalAtomic<T>` | `&mut Buffer<T>`, `ViewMut<T>`, `&mut Matrix<T>` |
 /// | `*const T` | as `Global<T>` |
 /// | `*mut T` | as `GlobalMut<T>` |
 pub struct TypedKernel<K> {
@@ -83,12 +83,12 @@ pub(crate) fn expect_parameters<K: Kernel>(entry: &Entry) -> Result<()> {
 }
 
 impl Loaded {
-    fn simulated(entry: &str) -> Self {
+    fn simulated(entry: &str, required_block: Option<[u32; 3]>) -> Self {
         const SHARED_LIMIT: usize = 227 << 10;
         Self {
             entry: entry.into(),
             function: std::ptr::null_mut(),
-            required_block: None,
+            required_block,
             block_limit: BLOCK_LIMIT.map(|limit| limit as u32),
             thread_limit: BLOCK_LIMIT[0],
             cluster: None,
@@ -213,7 +213,7 @@ impl<K: Kernel> TypedKernel<K> {
     }
 
     pub(crate) fn simulated(runtime: &Runtime, entry: &str) -> Self {
-        Self::new(runtime, Arc::new(Loaded::simulated(entry)))
+        Self::new(runtime, Arc::new(Loaded::simulated(entry, K::BLOCK)))
     }
 
     pub(crate) fn loaded(&self) -> Arc<Loaded> {
@@ -276,8 +276,7 @@ impl<K: Kernel> TypedKernel<K> {
         let parameters = arguments.parameters(&self.runtime)?;
         let shape = simulator::Shape { grid, block, dynamic_shared_bytes };
         // SAFETY: by the caller; the parameters view memory of this runtime that the arguments borrow.
-        unsafe { simulator::launch_unchecked::<K>(simulator::Options::default(), shape, parameters) }
-            .map_err(Error::Simulated)
+        unsafe { simulator::launch_unchecked::<K>(simulator::Options::default(), shape, parameters) }.map_err(simulated)
     }
 
     /// Launches a kernel whose function is `unsafe`. An empty grid launches nothing.
@@ -324,6 +323,21 @@ impl<K: Kernel> TypedKernel<K> {
             }
         };
         arguments.pack(&Launch { runtime: &self.runtime, submission: &submission }, call)
+    }
+}
+
+/// What a kernel says of itself is the same error as on a GPU.
+fn simulated(error: simulator::Error) -> Error {
+    match error {
+        simulator::Error::Panicked { kernel, block, thread, message, place: Some(place) } => Error::KernelPanicked {
+            kernel: kernel.into(),
+            block,
+            thread,
+            message,
+            file: place.file().into(),
+            line: place.line(),
+        },
+        other => Error::Simulated(other),
     }
 }
 

@@ -202,8 +202,20 @@ impl DeviceCode {
         if let Some(module) = cell.loaded.get() {
             return Ok(*module);
         }
-        let module = module::load(cuda, name, read(self.crate_name, &self.source, file)?)?;
+        let module = module::load(cuda, name, &self.kernels(file), read(self.crate_name, &self.source, file)?)?;
         Ok(*cell.loaded.get_or_init(|| module))
+    }
+}
+
+impl DeviceCode {
+    /// What errors call the kernels of the module in `file`.
+    fn kernels(&self, file: &str) -> String {
+        let entries = self.manifest.modules.iter().filter(|module| module.file == file).flat_map(|it| &it.entries);
+        let names: Vec<&str> = entries.map(|entry| entry.name.as_str()).collect();
+        match names.as_slice() {
+            [first, second, rest @ ..] if !rest.is_empty() => format!("{first}, {second} or {} others", rest.len()),
+            names => names.join(" or "),
+        }
     }
 }
 

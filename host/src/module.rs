@@ -33,8 +33,8 @@ unsafe impl Sync for Module {}
 /// Bytes for each of the two logs.
 const LOG_BYTES: usize = 16 << 10;
 
-/// Loads the PTX text of the module `name`.
-pub(crate) fn load(cuda: &Cuda, name: &str, ptx: Vec<u8>) -> Result<Module> {
+/// Loads the PTX text of the module `name`; `kernels` is what errors call its kernels.
+pub(crate) fn load(cuda: &Cuda, name: &str, kernels: &str, ptx: Vec<u8>) -> Result<Module> {
     crate::graph::forbid("load a module", "look the kernel up before the capture")?;
     let ptx = CString::new(ptx).map_err(|error| Error::Archive {
         library: name.into(),
@@ -57,6 +57,8 @@ pub(crate) fn load(cuda: &Cuda, name: &str, ptx: Vec<u8>) -> Result<Module> {
         Ok(()) => {
             let mut modules = cuda.modules.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             modules.push(module.expose_provenance());
+            drop(modules);
+            cuda.faults.prepare(cuda, module, kernels)?;
             Ok(Module(module))
         }
         Err(Error::Driver { code, name: code_name, text, .. }) => {
@@ -128,7 +130,7 @@ fn explain(cuda: &Cuda, module: &str, ptx: &str, code: i32, name: String, log: S
 #[cfg(any(test, feature = "checks"))]
 pub fn load_text(runtime: &crate::Runtime, name: &str, ptx: &str) -> Result<()> {
     let cuda = runtime.cuda_state().ok_or_else(|| runtime.unsupported("load a module", "use a GPU"))?;
-    load(cuda, name, ptx.into()).map(drop)
+    load(cuda, name, name, ptx.into()).map(drop)
 }
 
 #[cfg(test)]

@@ -27,6 +27,9 @@ pub struct DeviceCrate {
     /// Folder of a crate outside this workspace, instead of -p
     #[arg(long, value_name = "DIR", conflicts_with = "package")]
     path: Option<PathBuf>,
+    /// Give bounds checks and panics in kernels messages that reach the host, for debugging
+    #[arg(long)]
+    fault_messages: bool,
 }
 
 /// One value of `--arch`.
@@ -47,7 +50,7 @@ impl std::str::FromStr for ArchChoice {
 impl DeviceCrate {
     /// The library's own, as it is embedded.
     pub fn default_one() -> Self {
-        DeviceCrate { arch: Vec::new(), package: None, path: None }
+        DeviceCrate { arch: Vec::new(), package: None, path: None, fault_messages: false }
     }
 
     /// Whether the architectures are the default ones.
@@ -93,6 +96,7 @@ impl DeviceCrate {
         let toolchain = Toolchain::discover().context("`cargo xtask setup` installs what is missing")?;
         let folder = self.folder()?;
         let builder = CudaBuilder::new(&folder).archs(archs).emit_llvm_ir(emit_llvm).toolchain(toolchain);
+        let builder = builder.fault_messages(self.fault_messages);
         // The same as a build script of the outer build uses, so that what one has compiled serves the other.
         let builder = match std::env::var_os(cuda_builder::variables::DEVICE_TARGET_DIR) {
             None if self.path.is_none() => builder.target_dir(workspace::target().join("device")),

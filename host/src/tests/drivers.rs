@@ -124,3 +124,26 @@ fn child_with_pretended_driver() {
     // The pretended driver panics if anything is left when the context goes.
     drop(runtime);
 }
+
+#[test]
+fn a_kernel_says_why_it_ended() {
+    run_with_fake(&["faults"], "child_with_faults");
+}
+
+#[test]
+#[ignore = "started by `a_kernel_says_why_it_ended`"]
+fn child_with_faults() {
+    let runtime = Runtime::cuda(0).unwrap();
+    let nothing = checks::kernels::library(&runtime).unwrap().kernel::<checks::kernels::Nothing>().unwrap();
+    let (x, mut y) = (runtime.zeros::<f32>(4).unwrap(), runtime.zeros::<f32>(4).unwrap());
+    runtime.synchronize().unwrap();
+    let shape = crate::Shape::new([1; 3], [32, 1, 1]);
+    nothing.launch(&runtime.default_stream(), shape, (1.0, &x, &x, &mut y, 2, 3)).unwrap();
+    // Again and again: the context is lost.
+    for error in [runtime.synchronize().unwrap_err(), y.to_vec().unwrap_err()] {
+        let text = error.to_string();
+        let expected =
+            "check_axpy or check_nothing: block [5, 0, 0], thread [9, 1, 0]: row 3 is not -4, at src/lib.rs:77";
+        assert!(matches!(error, Error::KernelPanicked { .. }) && text == expected, "{text}");
+    }
+}

@@ -16,14 +16,14 @@ use warpsmith_gpu::kernels::{map_backward, map_forward};
 use warpsmith_gpu::{Then, bf16, f16};
 
 use crate::activations::{Learned, Snake};
-use crate::atomics::{arithmetic, bitwise, last_block_sum};
+use crate::atomics::{arithmetic, bitwise, handed_on, histogram, last_block_sum, orderings};
 use crate::blocks::{barriers, block_operations, carved};
 use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
-use crate::faults::{dynamic_shared, empty, out_of_bounds, traps};
+use crate::faults::{asserts, asserts_plainly, clocks, dynamic_shared, empty, out_of_bounds, panics, prints, traps};
 use crate::rust_cuda::{gemm_naive, vecadd};
-use crate::warps::{reductions, scans, shuffles, votes, warp_barriers};
+use crate::warps::{matched, reductions, scans, segments, shuffles, votes, warp_barriers};
 
 kernels! {
     /// The instances of the tests' kernels.
@@ -39,19 +39,32 @@ kernels! {
     empty;
     traps;
     out_of_bounds;
+    asserts;
+    asserts_plainly;
+    panics;
+    prints;
+    clocks;
     dynamic_shared;
     vecadd;
     gemm_naive;
-    shuffles<{u32, i32, f32, u64, i64, f64}>;
+    shuffles<{u32, i32, f32, u64, i64, f64, u8, i8, u16, i16, f16, bf16, u128, i128}>;
+    shuffles<{[f32; 4], [u16; 3]}>;
+    matched<{u8, bf16, f32, u64, u128}>;
+    segments<{u32, i32, u64, i64}, {6}>;
+    segments<{f32, f64}, {3}>;
     votes;
     reductions<{u32, i32}, {6}>;
-    reductions<f32, {3}>;
+    reductions<{u64, i64}, {6}>;
+    reductions<{f32, f64}, {3}>;
     scans<{u32, f32}>;
     warp_barriers;
     barriers;
-    block_operations<{u32, f32}>;
+    block_operations<{u32, i32, u64, i64, f32, f64}>;
     carved;
-    arithmetic<{i32, u32, i64, u64, f32, f64}>;
+    arithmetic<{i32, u32, i64, u64, f32, f64, f16, bf16}>;
     bitwise<{i32, u32, i64, u64}>;
     last_block_sum;
+    histogram;
+    orderings;
+    handed_on<{true, false}>;
 }

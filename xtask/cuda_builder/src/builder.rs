@@ -35,6 +35,7 @@ pub struct CudaBuilder {
     arguments: Vec<String>,
     release: bool,
     line_info: bool,
+    fault_messages: bool,
     llvm_ir: bool,
     fma_contraction: bool,
     ftz: bool,
@@ -53,6 +54,7 @@ impl CudaBuilder {
             arguments: Vec::new(),
             release: true,
             line_info: false,
+            fault_messages: false,
             llvm_ir: false,
             fma_contraction: false,
             ftz: false,
@@ -97,6 +99,14 @@ impl CudaBuilder {
     /// Whether the PTX names source lines (`.loc`), for profilers. Default: false, since every edited line changes them.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
+        self
+    }
+
+    /// Whether an index out of bounds, and any other panic of Rust's, tells the host its message, file and line. Default: false,
+    /// which ends the kernel by a plain trap. (`gpu_assert!` and `gpu_panic!` have their messages either way.) For debugging:
+    /// the PTX then changes with every edited line, and each check costs registers and instructions.
+    pub fn fault_messages(mut self, messages: bool) -> Self {
+        self.fault_messages = messages;
         self
     }
 
@@ -177,6 +187,7 @@ impl CudaBuilder {
             target_dir: &target_dir,
             release: self.release,
             line_info: self.line_info,
+            fault_messages: self.fault_messages,
             arguments: &self.arguments,
         };
         let messages = nested_cargo::run(&toolchain, &request)?;
@@ -202,9 +213,10 @@ impl CudaBuilder {
             llvm_ir: self.llvm_ir,
             whole: self.copies.iter().any(|path| path.extension().is_some_and(|extension| extension == "ptx")),
         };
-        let identity = Key::new("output")
-            .with(path.as_os_str().as_encoded_bytes())
-            .with(format!("{options:?} {} {} {:?}", self.release, self.line_info, self.arguments));
+        let identity = Key::new("output").with(path.as_os_str().as_encoded_bytes()).with(format!(
+            "{options:?} {} {} {} {:?}",
+            self.release, self.line_info, self.fault_messages, self.arguments
+        ));
         let mut key =
             identity.clone().with(&toolchain.rustc_version).with(&toolchain.llvm_version).with_file(&artifacts.root)?;
         for rlib in artifacts.dependencies.iter().chain(&artifacts.core) {
