@@ -147,3 +147,34 @@ fn child_with_faults() {
         assert!(matches!(error, Error::KernelPanicked { .. }) && text == expected, "{text}");
     }
 }
+
+#[test]
+fn cubins_come_first_and_ptx_is_what_is_left() {
+    run_with_fake(&[], "child_with_cubins");
+}
+
+#[test]
+#[ignore = "started by `cubins_come_first_and_ptx_is_what_is_left`"]
+fn child_with_cubins() {
+    use checks::kernels::{Axpy, Checks, MANIFEST, PTX};
+    let load = |arch: &str, cubin: &str, ptx: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!(r#""file":"sm_80/checks.ptx","cubin":"{arch}/checks.cubin""#);
+        let manifest = MANIFEST
+            .replace(r#""file":"sm_80/checks.ptx""#, &file)
+            .replace(r#""arch":"sm_80""#, &format!(r#""arch":"{arch}""#));
+        ["sm_80", "sm_90"].iter().for_each(|arch| std::fs::create_dir_all(folder.path().join(arch)).unwrap());
+        std::fs::write(folder.path().join("manifest.json"), manifest).unwrap();
+        std::fs::write(folder.path().join("sm_80/checks.ptx"), ptx).unwrap();
+        std::fs::write(folder.path().join(arch).join("checks.cubin"), cubin).unwrap();
+        let library = Runtime::cuda(0).unwrap().library_from_dir::<Checks>(folder.path()).unwrap();
+        library.kernel::<Axpy>().map(drop)
+    };
+    // No driver takes this PTX: what loads without it was the cubin.
+    let unreadable = ".version 99.0\n.target sm_80\n";
+    load("sm_90", "\x7fELF good\0", unreadable).unwrap();
+    load("sm_90", "\x7fELF bad\0", PTX).unwrap();
+    assert!(matches!(load("sm_90", "\x7fELF bad\0", unreadable), Err(Error::ModuleLoad { .. })));
+    // Machine code of another generation is not tried.
+    assert!(matches!(load("sm_80", "\x7fELF good\0", unreadable), Err(Error::ModuleLoad { .. })));
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::arch::Arch;
 use crate::artifacts::Artifacts;
 use crate::cache::{self, Cache, Key};
-use crate::discover::Toolchain;
+use crate::discover::{self, Ptxas, Toolchain};
 use crate::error::{BuildError, IoContext};
 use crate::manifest::Manifest;
 use crate::nested_cargo::{self, Request};
@@ -36,6 +36,8 @@ pub struct CudaBuilder {
     release: bool,
     line_info: bool,
     fault_messages: bool,
+    cubins: bool,
+    families: Vec<String>,
     llvm_ir: bool,
     fma_contraction: bool,
     ftz: bool,
@@ -55,6 +57,8 @@ impl CudaBuilder {
             release: true,
             line_info: false,
             fault_messages: false,
+            cubins: false,
+            families: Vec::new(),
             llvm_ir: false,
             fma_contraction: false,
             ftz: false,
@@ -99,6 +103,20 @@ impl CudaBuilder {
     /// Whether the PTX names source lines (`.loc`), for profilers. Default: false, since every edited line changes them.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
+        self
+    }
+
+    /// Whether each module is assembled as well, by ptxas, which must be there: the output then has a cubin beside each PTX, which
+    /// loads without the driver's compiler where it fits the device. Default: false.
+    pub fn cubins(mut self, cubins: bool) -> Self {
+        self.cubins = cubins;
+        self
+    }
+
+    /// Builds only these modules and families: `map.relu`, or `map` for all modules of that name up to the first point. Default:
+    /// all.
+    pub fn families(mut self, families: &[impl AsRef<str>]) -> Self {
+        self.families.extend(families.iter().map(|family| family.as_ref().to_owned()));
         self
     }
 
@@ -192,7 +210,10 @@ impl CudaBuilder {
         };
         let messages = nested_cargo::run(&toolchain, &request)?;
         let artifacts = Artifacts::parse(&messages, &path, &toolchain.core_source)?;
-        let code = self.link(&toolchain, &artifacts, &path, &store)?;
+        // Where `cargo xtask setup` puts it, in a folder around this one, before the system's.
+        let packages: Vec<PathBuf> = target_dir.ancestors().skip(1).map(|outer| outer.join("tools/python")).collect();
+        let ptxas = self.cubins.then(|| discover::ptxas(&packages)).transpose()?;
+        let code = self.link(&toolchain, ptxas, &artifacts, &path, &store)?;
         if in_build_script {
             artifacts.sources().iter().for_each(|file| println!("cargo::rerun-if-changed={}", file.display()));
         }
@@ -203,6 +224,7 @@ impl CudaBuilder {
     fn link(
         &self,
         toolchain: &Toolchain,
+        ptxas: Option<Ptxas>,
         artifacts: &Artifacts,
         path: &Path,
         store: &Path,
@@ -210,6 +232,8 @@ impl CudaBuilder {
         let options = Options {
             archs: if self.archs.is_empty() { vec![Arch::default()] } else { self.archs.clone() },
             float: FloatMode { ftz: self.ftz, contract: self.fma_contraction },
+            families: self.families.clone(),
+            ptxas,
             llvm_ir: self.llvm_ir,
             whole: self.copies.iter().any(|path| path.extension().is_some_and(|extension| extension == "ptx")),
         };
@@ -262,7 +286,7 @@ pub struct DeviceCode {
 }
 
 impl DeviceCode {
-    /// The folder of `manifest.json` and `sm_XX/<module>.ptx`. The next build with the same options rewrites it.
+    /// The folder of `manifest.json`, `sm_XX/<module>.ptx` and, if asked for, `sm_XX/<module>.cubin`. The next build with the same options rewrites it.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
