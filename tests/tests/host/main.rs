@@ -2,5 +2,6 @@
 
 mod catalogue;
 mod contract;
+mod debugger;
 mod simulated;
 mod simulator_checks;
