@@ -19,7 +19,10 @@ fn main() {
             builder.cubins(cubins).copy_to(&archive).build().map(drop).map_err(|error: BuildError| error.to_string())
         };
         if let Err(reason) = built {
-            println!("cargo::warning=no {name} for the benchmark of loading: {}", reason.lines().next().unwrap_or_default());
+            println!(
+                "cargo::warning=no {name} for the benchmark of loading: {}",
+                reason.lines().next().unwrap_or_default()
+            );
             std::fs::write(&archive, reason).expect("OUT_DIR is writable");
         }
     }
