@@ -226,7 +226,11 @@ macro_rules! fences {
             #[cfg(not(target_os = "cuda"))]
             {
                 core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
-                context().state().fence($between_blocks);
+                let block = context().state();
+                block.orders.fence(context().number);
+                if $between_blocks {
+                    block.fenced.set(true);
+                }
             }
         }
     )*};

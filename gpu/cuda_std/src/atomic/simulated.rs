@@ -21,7 +21,11 @@ impl<T: AtomicValue, S: Space> Atomic<'_, T, S> {
         let ordered = |orderings: &[Ordering]| orderings.contains(&access.ordering);
         let acquires = ordered(&[Ordering::Acquire, Ordering::AcqRel, Ordering::SeqCst]);
         let releases = ordered(&[Ordering::Release, Ordering::AcqRel, Ordering::SeqCst]);
-        context().state().order(acquires, releases);
+        let block = context().state();
+        block.orders.access(context().number, acquires, releases);
+        if releases {
+            block.fenced.set(true);
+        }
         match self.watch {
             Watch::Global => watch::global(self.element, self.index, kind, place),
             Watch::Shared(watch) => {

@@ -10,6 +10,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::error::{Error, Place, Whereabouts};
+use super::orders::Orders;
 use super::watch::{GlobalWatch, SharedWatch};
 use super::{CURRENT, Random, Shape, coordinates};
 
@@ -184,14 +185,6 @@ enum Wait {
     Ended,
 }
 
-/// When a thread last released and acquired by an atomic access, by the block's count of these.
-#[derive(Clone, Copy, Default)]
-struct Order {
-    fenced: bool,
-    released: u32,
-    acquired: u32,
-}
-
 /// Lanes that came to a warp operation.
 struct Meeting {
     warp: u32,
@@ -227,10 +220,7 @@ pub(crate) struct State {
     arrived: Cell<u32>,
     votes: Cell<u32>,
     first_at_barrier: Cell<Option<(u32, &'static str, Place)>>,
-    /// For each thread, what its atomic accesses have ordered. Empty when nothing is watched.
-    orders: RefCell<Vec<Order>>,
-    /// Ordered atomic accesses that the block has made.
-    pub(crate) turn: Cell<u32>,
+    pub(crate) orders: Orders,
     /// For each thread, how many `sync_warp`s of each lane of its warp it has seen. Empty when nothing is watched.
     clocks: RefCell<Vec<[u32; 32]>>,
 }
@@ -256,40 +246,6 @@ impl State {
     /// How many `sync_warp`s of thread `of` the thread `seen_by`, of the same warp, has seen.
     pub(crate) fn clock(&self, seen_by: u32, of: u32) -> u32 {
         self.clocks.borrow().get(seen_by as usize).map_or(0, |clock| clock[of as usize % 32])
-    }
-
-    /// Notes a fence of the running thread.
-    pub(crate) fn fence(&self, between_blocks: bool) {
-        if let Some(order) = self.orders.borrow_mut().get_mut(self.running.get() as usize) {
-            order.fenced = true;
-        }
-        if between_blocks {
-            self.fenced.set(true);
-        }
-    }
-
-    /// Notes an atomic access of the running thread. A fence before it counts as acquire and release.
-    pub(crate) fn order(&self, acquires: bool, releases: bool) {
-        if let Some(order) = self.orders.borrow_mut().get_mut(self.running.get() as usize) {
-            let turn = self.turn.get() + 1;
-            self.turn.set(turn);
-            if acquires || order.fenced {
-                order.acquired = turn;
-            }
-            if releases || order.fenced {
-                order.released = turn;
-            }
-        }
-        if releases {
-            self.fenced.set(true);
-        }
-    }
-
-    /// Whether what thread `of` did in its turn `turn` was released by it, and then acquired by thread `by`, of this block.
-    pub(crate) fn passed_on(&self, of: u32, turn: u32, by: u32) -> bool {
-        let orders = self.orders.borrow();
-        let at = |thread: u32| orders.get(thread as usize).copied().unwrap_or_default();
-        at(of).released > turn && at(by).acquired > turn
     }
 
     /// A static array: the same for each call with the same key, filled with ones, which read as NaN.
@@ -360,8 +316,7 @@ impl Block<'_> {
             arrived: Cell::new(0),
             votes: Cell::new(0),
             first_at_barrier: Cell::new(None),
-            orders: RefCell::new(if watch { vec![Order::default(); count] } else { Vec::new() }),
-            turn: Cell::new(0),
+            orders: Orders::new(watch, count),
             clocks: RefCell::new(if watch { vec![[0; 32]; count] } else { Vec::new() }),
         };
         let mut dynamic = poisoned(self.shape.dynamic_shared_bytes);

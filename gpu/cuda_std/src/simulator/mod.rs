@@ -12,6 +12,7 @@
 
 mod block;
 mod error;
+mod orders;
 #[doc(hidden)]
 pub mod uninitialized;
 pub(crate) mod watch;

@@ -69,7 +69,7 @@ impl Record {
             thread: context.number as u16,
             epoch: block.epoch.get(),
             clock: block.clock(context.number, context.number),
-            turn: block.turn.get(),
+            turn: block.orders.turn(),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
             kind,
             place,
@@ -84,7 +84,7 @@ impl Record {
             return thread == context.number
                 || self.epoch < block.epoch.get()
                 || (thread / 32 == context.number / 32 && block.clock(context.number, thread) > self.clock)
-                || block.passed_on(thread, self.turn, context.number);
+                || block.orders.passed_on(thread, self.turn, context.number);
         }
         block.global.is_some_and(|global| {
             global.released[self.block as usize].load(Ordering::Relaxed) > self.stamp
