@@ -1,12 +1,11 @@
-//! [`Element`]: how numbers are stored in tensors, and [`f16`] and [`bf16`].
+//! [`Element`]: how numbers are stored in tensors.
 //!
 //! 16-bit storage computes in f32 and rounds once, to nearest even, when the result is stored.
 
 use core::array;
 use core::fmt::Debug;
 
-use cuda_std::DeviceCopy;
-use cuda_std::tensor_map::{ElementKind, TensorAdd, TensorElement};
+use cuda_std::{DeviceCopy, bf16, f16};
 
 use crate::elementwise::Function;
 use crate::{Fast, Real};
@@ -144,148 +143,4 @@ element! {
     f64 computes in f64 by f64, 2 in a pack, Pack, core::convert::identity, core::convert::identity;
     f16 computes in f32 by Fast, 8 in a pack, ShortPack, f16::to_f32, f16::from_f32;
     bf16 computes in f32 by Fast, 8 in a pack, ShortPack, bf16::to_f32, bf16::from_f32;
-}
-
-macro_rules! sixteen_bit {
-    ($(#[$doc:meta])* $name:ident, $kind:ident, $to_f32:item, $from_f32:item) => {
-        $(#[$doc])*
-        #[expect(non_camel_case_types, reason = "named like the primitive types")]
-        #[derive(Clone, Copy, Default)]
-        #[repr(transparent)]
-        pub struct $name(u16);
-
-        // SAFETY: two plain bytes.
-        unsafe impl DeviceCopy for $name {}
-
-        // SAFETY: the type's own kind.
-        unsafe impl TensorElement for $name {
-            const KIND: ElementKind = ElementKind::$kind;
-        }
-
-        impl TensorAdd for $name {
-            fn sum(self, other: Self) -> Self {
-                Self::from_f32(self.to_f32() + other.to_f32())
-            }
-        }
-
-        impl $name {
-            /// The number with these bits.
-            #[inline(always)]
-            pub const fn from_bits(bits: u16) -> Self {
-                Self(bits)
-            }
-
-            /// The number's bits.
-            #[inline(always)]
-            pub const fn to_bits(self) -> u16 {
-                self.0
-            }
-
-            /// The same value in single precision.
-            #[inline(always)]
-            $to_f32
-
-            /// The nearest number, ties to even.
-            #[inline(always)]
-            $from_f32
-        }
-
-        impl PartialEq for $name {
-            #[inline(always)]
-            fn eq(&self, other: &Self) -> bool {
-                self.to_f32() == other.to_f32()
-            }
-        }
-
-        impl PartialOrd for $name {
-            #[inline(always)]
-            fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-                self.to_f32().partial_cmp(&other.to_f32())
-            }
-        }
-
-        impl Debug for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                Debug::fmt(&self.to_f32(), f)
-            }
-        }
-
-        impl From<$name> for f32 {
-            #[inline(always)]
-            fn from(x: $name) -> f32 {
-                x.to_f32()
-            }
-        }
-
-        #[cfg(not(target_os = "cuda"))]
-        impl From<half::$name> for $name {
-            fn from(x: half::$name) -> Self {
-                Self(x.to_bits())
-            }
-        }
-
-        #[cfg(not(target_os = "cuda"))]
-        impl From<$name> for half::$name {
-            fn from(x: $name) -> Self {
-                Self::from_bits(x.0)
-            }
-        }
-    };
-}
-
-sixteen_bit! {
-    /// IEEE 754 half precision: 11 significant bits, up to 65504.
-    f16, F16,
-    pub fn to_f32(self) -> f32 {
-        #[cfg(target_os = "cuda")]
-        {
-            let value: f32;
-            // SAFETY: a conversion between registers.
-            unsafe {
-                core::arch::asm!("cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) self.0,
-                    options(pure, nomem, nostack, preserves_flags));
-            }
-            value
-        }
-        #[cfg(not(target_os = "cuda"))]
-        half::f16::from_bits(self.0).to_f32()
-    },
-    pub fn from_f32(value: f32) -> Self {
-        #[cfg(target_os = "cuda")]
-        {
-            let bits: u16;
-            // SAFETY: a conversion between registers.
-            unsafe {
-                core::arch::asm!("cvt.rn.f16.f32 {}, {};", out(reg16) bits, in(reg32) value,
-                    options(pure, nomem, nostack, preserves_flags));
-            }
-            Self(bits)
-        }
-        #[cfg(not(target_os = "cuda"))]
-        Self(half::f16::from_f32(value).to_bits())
-    }
-}
-
-sixteen_bit! {
-    /// Brain floating point: the upper half of an f32, 8 significant bits.
-    bf16, Bf16,
-    pub fn to_f32(self) -> f32 {
-        f32::from_bits(u32::from(self.0) << 16)
-    },
-    pub fn from_f32(value: f32) -> Self {
-        #[cfg(target_os = "cuda")]
-        if cuda_std::arch() >= 800 {
-            let bits: u16;
-            // SAFETY: a conversion between registers, on architectures that have it.
-            unsafe {
-                core::arch::asm!("cvt.rn.bf16.f32 {}, {};", out(reg16) bits, in(reg32) value,
-                    options(pure, nomem, nostack, preserves_flags));
-            }
-            return Self(bits);
-        }
-        // Adding just under half of the last kept place, plus its lowest bit, rounds ties to even.
-        let bits = value.to_bits();
-        let rounded = ((bits.wrapping_add(0x7fff + ((bits >> 16) & 1))) >> 16) as u16;
-        Self(if value.is_nan() { 0x7fff } else { rounded })
-    }
 }

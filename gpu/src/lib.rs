@@ -36,9 +36,9 @@ mod real;
 mod scalar;
 
 pub use activation::{Activation, Residual, Scaled, Then, Trainable, automatic_derivative};
-pub use cuda_std::{DeviceCopy, Has, Kernel, Library};
+pub use cuda_std::{DeviceCopy, Has, Kernel, Library, bf16, f16};
 pub use dual::Dual;
-pub use element::{Element, Packed, bf16, f16};
+pub use element::{Element, Packed};
 pub use epilogue::Epilogue;
 pub use fast::Fast;
 pub use instances::Kernels;

@@ -4,6 +4,8 @@ use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use cuda_std::simulator;
+
 use crate::error::{Error, Result};
 use crate::order::Marks;
 use crate::runtime::{Backend, Runtime};
@@ -78,6 +80,20 @@ impl Block {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Lets the simulator report kernels that read this block before anyone has written it.
+    pub(crate) fn expect_writes(&self) {
+        if self.0.size > 0 && self.runtime().is_simulator() && simulator::Options::default().check_global {
+            simulator::uninitialized::register(self.0.address as usize, self.0.size);
+        }
+    }
+
+    /// Tells the simulator that the host may have written these bytes.
+    pub(crate) fn wrote(&self, offset: usize, bytes: usize) {
+        if self.runtime().is_simulator() {
+            simulator::uninitialized::wrote(self.0.address as usize + offset, bytes);
+        }
+    }
+
     /// The memory, if it is the host's.
     #[inline]
     pub(crate) fn host_pointer(&self) -> Option<*mut u8> {
@@ -112,6 +128,7 @@ impl Drop for Inner {
         match &self.runtime.0.backend {
             Backend::Host(counters) => {
                 counters.bytes_in_use.fetch_sub(self.size, Relaxed);
+                simulator::uninitialized::forget(self.address as usize);
                 if let Some(layout) = layout(self.size) {
                     let pointer = std::ptr::with_exposed_provenance_mut(self.address as usize);
                     // SAFETY: allocated with this layout, and this was the last handle.

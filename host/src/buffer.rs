@@ -30,6 +30,7 @@ impl<T: DeviceCopy> Buffer<T> {
     pub(crate) unsafe fn uninitialized(runtime: &Runtime, len: usize, home: u8) -> Result<Self> {
         const { assert!(align_of::<T>() <= 64, "buffers are aligned to 64 bytes") };
         let block = Block::new(runtime, byte_length::<T>("allocate", len)?, home)?;
+        block.expect_writes();
         Ok(Self { block, len, elements: PhantomData })
     }
 

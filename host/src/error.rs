@@ -153,6 +153,24 @@ pub enum Error {
         /// Its length.
         right: usize,
     },
+    /// A kernel ended itself, by `gpu_panic!` or `gpu_assert!`; in the simulator and in device code built with
+    /// `CudaBuilder::fault_messages` also by an index out of bounds. On a GPU the device context is lost with it: every later
+    /// call of the process gives this error again.
+    #[error("{kernel}: block {block:?}, thread {thread:?}: {message}, at {file}:{line}")]
+    KernelPanicked {
+        /// The kernel; on a GPU all kernels of its module, if there are several.
+        kernel: String,
+        /// The block's coordinates in the grid.
+        block: [u32; 3],
+        /// The thread's coordinates in the block.
+        thread: [u32; 3],
+        /// What the kernel said.
+        message: String,
+        /// The source file; the end of its name, if it is longer than 176 bytes.
+        file: String,
+        /// The line.
+        line: u32,
+    },
     /// The simulator found something wrong in a kernel.
     #[error("{0}")]
     Simulated(#[from] cuda_std::simulator::Error),

@@ -29,7 +29,7 @@ const SIMULATED_THREADS_AT_ONCE: u64 = 16384;
 /// | --- | --- |
 /// | a value `A` | an `A` |
 /// | `Global<T>` or `&[T]` | `&Buffer<T>`, `View<T>`, `&ViewMut<T>`, `&Matrix<T>` |
-/// | `GlobalMut<T>` | `&mut Buffer<T>`, `ViewMut<T>`, `&mut Matrix<T>` |
+/// | `GlobalMut<T>`, `GlobalAtomic<T>` | `&mut Buffer<T>`, `ViewMut<T>`, `&mut Matrix<T>` |
 /// | `*const T` | as `Global<T>` |
 /// | `*mut T` | as `GlobalMut<T>` |
 /// | `TensorMap<T, RANK>` | `&TensorMap<T, RANK>` |
@@ -88,12 +88,12 @@ pub(crate) fn expect_parameters<K: Kernel>(entry: &Entry) -> Result<()> {
 }
 
 impl Loaded {
-    fn simulated(entry: &str, cluster: [u32; 3]) -> Self {
+    fn simulated(entry: &str, required_block: Option<[u32; 3]>, cluster: [u32; 3]) -> Self {
         const SHARED_LIMIT: usize = 227 << 10;
         Self {
             entry: entry.into(),
             function: std::ptr::null_mut(),
-            required_block: None,
+            required_block,
             block_limit: BLOCK_LIMIT.map(|limit| limit as u32),
             thread_limit: BLOCK_LIMIT[0],
             cluster: (cluster != [1; 3]).then_some(cluster),
@@ -218,7 +218,7 @@ impl<K: Kernel> TypedKernel<K> {
     }
 
     pub(crate) fn simulated(runtime: &Runtime, entry: &str) -> Self {
-        Self::new(runtime, Arc::new(Loaded::simulated(entry, K::CLUSTER)))
+        Self::new(runtime, Arc::new(Loaded::simulated(entry, K::BLOCK, K::CLUSTER)))
     }
 
     pub(crate) fn loaded(&self) -> Arc<Loaded> {
@@ -285,7 +285,7 @@ impl<K: Kernel> TypedKernel<K> {
             false => simulator::launch_unchecked::<K>,
         };
         // SAFETY: by the caller; the parameters view memory of this runtime that the arguments borrow.
-        unsafe { launch(simulator::Options::default(), shape, parameters) }.map_err(Error::Simulated)
+        unsafe { launch(simulator::Options::default(), shape, parameters) }.map_err(simulated)
     }
 
     /// Refuses more blocks than can run at once.
@@ -399,6 +399,21 @@ impl<K: Kernel> TypedKernel<K> {
             }
         };
         arguments.pack(&Launch { runtime: &self.runtime, submission: &submission }, call)
+    }
+}
+
+/// What a kernel says of itself is the same error as on a GPU.
+fn simulated(error: simulator::Error) -> Error {
+    match error {
+        simulator::Error::Panicked { kernel, block, thread, message, place: Some(place) } => Error::KernelPanicked {
+            kernel: kernel.into(),
+            block,
+            thread,
+            message,
+            file: place.file().into(),
+            line: place.line(),
+        },
+        other => Error::Simulated(other),
     }
 }
 

@@ -4,7 +4,8 @@
 
 use std::ffi::c_void;
 
-use cuda_std::{Global, GlobalMut};
+use cuda_std::atomic::AtomicValue;
+use cuda_std::{Global, GlobalAtomic, GlobalMut};
 use cust_core::DeviceCopy;
 
 use crate::block::Block;
@@ -21,7 +22,7 @@ use crate::view::{View, ViewMut};
     label = "wrong argument for the kernel parameter `{P}`",
     note = "a value parameter takes a value of exactly its type",
     note = "`Global<T>` (read) takes `&Buffer<T>`, `View<T>` or `&Matrix<T>`",
-    note = "`GlobalMut<T>` (written) takes `&mut Buffer<T>`, `ViewMut<T>` or `&mut Matrix<T>`: a shared `&` is not enough",
+    note = "`GlobalMut<T>` and `GlobalAtomic<T>` (written) take `&mut Buffer<T>`, `ViewMut<T>` or `&mut Matrix<T>`: a shared `&` is not enough",
     note = "`TensorMap<T, RANK>` takes `&warpsmith::TensorMap<T, RANK>`, `TensorMapMut` takes `&mut warpsmith::TensorMapMut`",
     note = "a host slice must be copied to the device first: `runtime.buffer_from(&slice)?`"
 )]
@@ -182,7 +183,12 @@ macro_rules! memory_arguments {
     (@parameter Slice, Read, $view:ident) => { unsafe { Global::from_raw_parts(host($view.device_address()), $view.len()) } };
     // SAFETY: as above, and borrowed exclusively.
     (@parameter Slice, Write, $view:ident) => { unsafe { GlobalMut::from_raw_parts(host($view.device_address()), $view.len()) } };
-    (@parameter Address, $access:ident, $view:ident) => { host($view.device_address()) };
+    (@parameter Address, Read, $view:ident) => { host($view.device_address()) };
+    (@parameter Address, Write, $view:ident) => {{
+        // The simulator does not see what is done through a raw pointer.
+        $view.block.wrote($view.offset * size_of::<T>(), $view.byte_len());
+        host($view.device_address())
+    }};
     (@view Read, $argument:expr) => { View::from($argument) };
     (@view Write, $argument:expr) => { ViewMut::from($argument) };
 }
@@ -191,6 +197,27 @@ memory_arguments! {
     Read: &'a Buffer<T>, View<'a, T>, &'a View<'_, T>, &'a ViewMut<'_, T>, &'a Matrix<T> => Global<'static, T>, *const T;
     Write: &'a mut Buffer<T>, ViewMut<'a, T>, &'a mut ViewMut<'_, T>, &'a mut Matrix<T> => GlobalMut<'static, T>, *mut T;
 }
+
+macro_rules! atomic_arguments {
+    ($($argument:ty),*) => {$(
+        impl<'a, T: DeviceCopy + AtomicValue> Argument<GlobalAtomic<'static, T>> for $argument {
+            type Packed = Slice;
+
+            #[inline]
+            fn prepare(self, launch: &Launch<'_>) -> Result<Slice> {
+                <Self as Argument<GlobalMut<'static, T>>>::prepare(self, launch)
+            }
+
+            fn parameter(self, runtime: &Runtime) -> Result<GlobalAtomic<'static, T>> {
+                let view = ViewMut::from(self);
+                runtime.expect_same(view.block.runtime(), "launch a kernel", "an argument")?;
+                // SAFETY: host memory of this length, borrowed exclusively for the launch.
+                Ok(unsafe { GlobalAtomic::from_raw_parts(host(view.device_address()), view.len()) })
+            }
+        }
+    )*};
+}
+atomic_arguments!(&'a mut Buffer<T>, ViewMut<'a, T>, &'a mut ViewMut<'_, T>, &'a mut Matrix<T>);
 
 macro_rules! slice_arguments {
     ($($argument:ty),*) => {$(

@@ -11,6 +11,7 @@ mod driver;
 mod env;
 mod error;
 mod event;
+mod fault;
 mod graph;
 mod kernel;
 mod launch;

@@ -1,4 +1,4 @@
-//! The compiled kernels of one device crate: an archive or a folder of PTX modules with a manifest.
+//! The compiled kernels of one device crate: an archive or a folder of PTX modules, and perhaps cubins, with a manifest.
 //!
 //! A module is loaded when a kernel of it is first asked for, once, from the best architecture that the device runs.
 
@@ -126,9 +126,9 @@ impl<L> Library<L> {
         if let Source::Missing(reason) = &self.code.source {
             return Err(Error::NoDeviceCode { library: self.code.crate_name.into(), reason: reason.clone() });
         }
-        let (file, described) = self.code.find(cuda, module, entry)?;
+        let (built, described) = self.code.find(cuda, module, entry)?;
         check(described)?;
-        let loaded = self.code.module(cuda, module, file)?;
+        let loaded = self.code.module(cuda, built)?;
         let function = loaded.function(cuda, entry)?.ok_or_else(|| self.code.missing(module, entry))?;
         Loaded::new(cuda, described, function).map(Arc::new)
     }
@@ -156,8 +156,8 @@ impl DeviceCode {
         Ok(Self { crate_name, source, manifest, modules: Mutex::default() })
     }
 
-    /// The file of the best module of that name that holds the entry, and the entry's description.
-    fn find(&self, cuda: &Cuda, module: &str, entry: &str) -> Result<(&str, &Entry)> {
+    /// The best module of that name that holds the entry, and the entry's description.
+    fn find(&self, cuda: &Cuda, module: &str, entry: &str) -> Result<(&manifest::Module, &Entry)> {
         let properties = &cuda.device.properties;
         let (major, minor) = properties.compute_capability;
         let holders = || {
@@ -168,7 +168,7 @@ impl DeviceCode {
             .filter(|(candidate, _)| candidate.arch.runs_on(major as u16, minor as u16))
             .max_by_key(|(candidate, _)| candidate.arch);
         if let Some((candidate, entry)) = best {
-            return Ok((&candidate.file, entry));
+            return Ok((candidate, entry));
         }
         let built: Vec<String> = holders().map(|(candidate, _)| candidate.arch.to_string()).collect();
         if built.is_empty() {
@@ -192,18 +192,36 @@ impl DeviceCode {
         }
     }
 
-    /// The module in `file`, loaded once. A failure is not kept: the next call tries again.
-    fn module(&self, cuda: &Cuda, name: &str, file: &str) -> Result<Module> {
+    /// The module, loaded once: its machine code if it has some that fits the device and the driver takes, else its PTX. A failure
+    /// is not kept: the next call tries again.
+    fn module(&self, cuda: &Cuda, built: &manifest::Module) -> Result<Module> {
         let cell = {
             let mut modules = self.modules.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            Arc::clone(modules.entry(file.into()).or_default())
+            Arc::clone(modules.entry(built.file.clone()).or_default())
         };
         let _loading = cell.loading.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(module) = cell.loaded.get() {
             return Ok(*module);
         }
-        let module = module::load(cuda, name, read(self.crate_name, &self.source, file)?)?;
+        let (name, kernels, (major, minor)) = (&built.name, called(built), cuda.device.properties.compute_capability);
+        let read = |file: &str| read(self.crate_name, &self.source, file);
+        let cubin = built.cubin.as_ref().filter(|_| built.arch.cubin_runs_on(major as u16, minor as u16));
+        let assembled = cubin.map(|file| module::load_image(cuda, name, &kernels, &read(file)?));
+        let module = match assembled {
+            Some(Ok(module)) => module,
+            // A driver may be too old for the assembler that made it.
+            Some(Err(_)) | None => module::load(cuda, name, &kernels, read(&built.file)?)?,
+        };
         Ok(*cell.loaded.get_or_init(|| module))
+    }
+}
+
+/// What errors call the kernels of a module.
+fn called(module: &manifest::Module) -> String {
+    let names: Vec<&str> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
+    match names.as_slice() {
+        [first, second, rest @ ..] if !rest.is_empty() => format!("{first}, {second} or {} others", rest.len()),
+        names => names.join(" or "),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Loads PTX: the driver compiles it for the device. Where that fails, the error holds its log and what to do.
+//! Loads PTX, which the driver compiles for the device, or machine code. Where that fails, the error holds the driver's log and
+//! what to do.
 
 use std::ffi::{CString, c_void};
 use std::sync::Mutex;
@@ -33,14 +34,19 @@ unsafe impl Sync for Module {}
 /// Bytes for each of the two logs.
 const LOG_BYTES: usize = 16 << 10;
 
-/// Loads the PTX text of the module `name`.
-pub(crate) fn load(cuda: &Cuda, name: &str, ptx: Vec<u8>) -> Result<Module> {
-    crate::graph::forbid("load a module", "look the kernel up before the capture")?;
+/// Loads the PTX text of the module `name`; `kernels` is what errors call its kernels.
+pub(crate) fn load(cuda: &Cuda, name: &str, kernels: &str, ptx: Vec<u8>) -> Result<Module> {
     let ptx = CString::new(ptx).map_err(|error| Error::Archive {
         library: name.into(),
         what: "the PTX".into(),
         reason: format!("it has a zero byte at {}", error.nul_position()),
     })?;
+    load_image(cuda, name, kernels, ptx.as_bytes_with_nul())
+}
+
+/// Loads PTX that ends with a zero byte, or a cubin.
+pub(crate) fn load_image(cuda: &Cuda, name: &str, kernels: &str, image: &[u8]) -> Result<Module> {
+    crate::graph::forbid("load a module", "look the kernel up before the capture")?;
     cuda.make_current()?;
     let (mut info, mut error) = (vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]);
     // CU_JIT_INFO_LOG_BUFFER, its size, CU_JIT_ERROR_LOG_BUFFER, its size. Sizes are passed in the pointer's place.
@@ -48,20 +54,22 @@ pub(crate) fn load(cuda: &Cuda, name: &str, ptx: Vec<u8>) -> Result<Module> {
     let size = std::ptr::without_provenance_mut::<c_void>(LOG_BYTES);
     let mut values = [info.as_mut_ptr().cast(), size, error.as_mut_ptr().cast(), size];
     let mut module = std::ptr::null_mut();
-    // SAFETY: the text ends with a zero byte; the buffers have the stated sizes and outlive the call.
+    // SAFETY: a text ends with a zero byte, a cubin says how long it is; the buffers have the stated sizes and outlive the call.
     let loaded = unsafe {
-        let (count, image) = (options.len() as u32, ptx.as_ptr().cast());
+        let (count, image) = (options.len() as u32, image.as_ptr().cast());
         cuda.driver.cuModuleLoadDataEx(&mut module, image, count, options.as_mut_ptr(), values.as_mut_ptr())
     };
     match loaded {
         Ok(()) => {
             let mut modules = cuda.modules.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             modules.push(module.expose_provenance());
+            drop(modules);
+            cuda.faults.prepare(cuda, module, kernels)?;
             Ok(Module(module))
         }
         Err(Error::Driver { code, name: code_name, text, .. }) => {
             let log = [error, info].map(|log| until_zero(&log)).join("\n");
-            Err(explain(cuda, name, &ptx.to_string_lossy(), code, format!("{code_name} ({code}): {text}"), log))
+            Err(explain(cuda, name, &until_zero(image), code, format!("{code_name} ({code}): {text}"), log))
         }
         Err(other) => Err(other),
     }
@@ -128,7 +136,7 @@ fn explain(cuda: &Cuda, module: &str, ptx: &str, code: i32, name: String, log: S
 #[cfg(any(test, feature = "checks"))]
 pub fn load_text(runtime: &crate::Runtime, name: &str, ptx: &str) -> Result<()> {
     let cuda = runtime.cuda_state().ok_or_else(|| runtime.unsupported("load a module", "use a GPU"))?;
-    load(cuda, name, ptx.into()).map(drop)
+    load(cuda, name, name, ptx.into()).map(drop)
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub(crate) struct Cuda {
     pub(crate) driver: &'static Driver,
     pub(crate) pool: Pool,
     pub(crate) modules: crate::module::Modules,
+    pub(crate) faults: crate::fault::Faults,
     pub(crate) streams: Streams,
     pub(crate) device: OpenDevice,
 }
@@ -68,6 +69,7 @@ impl Cuda {
             driver,
             pool: Pool::default(),
             modules: crate::module::Modules::default(),
+            faults: crate::fault::Faults::default(),
             streams: Streams::new(driver)?,
             device,
         })
@@ -96,6 +98,7 @@ impl Drop for Cuda {
             let _ = unsafe { self.driver.cuCtxSynchronize() };
             self.pool.release(self.driver);
             self.modules.release(self.driver);
+            self.faults.release(self.driver);
             self.streams.release(self.driver);
         }
     }
@@ -179,7 +182,7 @@ impl Runtime {
     /// Waits until all work submitted so far is done. Errors of earlier kernels appear here.
     ///
     /// # Errors
-    /// [`Error::Driver`]; [`Error::Capture`] while this thread captures a graph.
+    /// [`Error::KernelPanicked`], [`Error::Driver`]; [`Error::Capture`] while this thread captures a graph.
     pub fn synchronize(&self) -> Result<()> {
         if let Backend::Cuda(cuda) = &self.0.backend {
             crate::graph::forbid("synchronize", "synchronize after the capture")?;

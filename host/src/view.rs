@@ -16,7 +16,7 @@ use crate::runtime::Runtime;
 /// A piece of a buffer, shared.
 pub struct View<'a, T> {
     pub(crate) block: &'a Block,
-    offset: usize,
+    pub(crate) offset: usize,
     len: usize,
     here: PhantomData<(&'a [T], *const ())>,
 }
@@ -24,7 +24,7 @@ pub struct View<'a, T> {
 /// A piece of a buffer, exclusive.
 pub struct ViewMut<'a, T> {
     pub(crate) block: &'a Block,
-    offset: usize,
+    pub(crate) offset: usize,
     len: usize,
     here: PhantomData<(&'a mut [T], *const ())>,
 }
@@ -219,6 +219,7 @@ impl<'a, T: DeviceCopy> ViewMut<'a, T> {
     /// [`Error::Unsupported`] on a GPU.
     pub fn into_mut_slice(self) -> Result<&'a mut [T]> {
         let start = self.host("as_mut_slice")?;
+        self.block.wrote(self.offset * size_of::<T>(), self.byte_len());
         // SAFETY: inside the block, initialised, borrowed exclusively for 'a.
         Ok(unsafe { std::slice::from_raw_parts_mut(start, self.len) })
     }

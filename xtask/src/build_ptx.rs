@@ -11,7 +11,7 @@ use cuda_builder::manifest::{FILE_NAME, Manifest};
 use crate::device_crate::DeviceCrate;
 use crate::{table, workspace};
 
-/// Builds a device crate to PTX: `manifest.json`, `sm_XX/<module>.ptx`, and an archive of both.
+/// Builds a device crate to PTX: `manifest.json`, `sm_XX/<module>.ptx`, with --cubin also machine code, and an archive of all.
 ///
 /// What has not changed is not built again.
 #[derive(clap::Args)]
@@ -24,11 +24,14 @@ pub struct BuildPtx {
     /// Put the optimised LLVM IR beside each PTX file, as .ll
     #[arg(long)]
     emit_llvm: bool,
+    /// Assemble each module as well: a .cubin beside each PTX file, which loads without the driver's compiler
+    #[arg(long)]
+    cubin: bool,
 }
 
 impl BuildPtx {
     pub fn run(&self) -> Result<()> {
-        let built = self.device_crate.build(&self.device_crate.archs(), self.emit_llvm)?;
+        let built = self.device_crate.build(&self.device_crate.archs(), self.emit_llvm, self.cubin)?;
         let folder = match &self.out {
             Some(out) => {
                 copy(&built.code, out).with_context(|| format!("can't copy the result to {}", out.display()))?;
@@ -50,22 +53,32 @@ fn summary(manifest: &Manifest, folder: &Path) -> String {
         archs: Vec<&'static str>,
         entries: usize,
         bytes: u64,
+        cubin_bytes: u64,
     }
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     for module in &manifest.modules {
         let row = rows.entry(&module.name).or_default();
         row.archs.push(module.arch.name());
         row.entries = row.entries.max(module.entries.len());
-        row.bytes += fs::metadata(folder.join(&module.file)).map_or(0, |file| file.len());
+        let size = |file: &String| fs::metadata(folder.join(file)).map_or(0, |file| file.len());
+        row.bytes += size(&module.file);
+        row.cubin_bytes += module.cubin.as_ref().map_or(0, size);
     }
-    let mut table = table::table(&["module", "architectures", "entries", "PTX"], 2);
-    let (mut entries, mut bytes) = (0, 0);
+    let mut table = table::table(&["module", "architectures", "entries", "PTX", "cubins"], 2);
+    let (mut entries, mut bytes, mut cubin_bytes) = (0, 0, 0);
     for (name, row) in &rows {
-        table.add_row([*name, &row.archs.join(" "), &row.entries.to_string(), &table::bytes(row.bytes)]);
+        table.add_row([
+            *name,
+            &row.archs.join(" "),
+            &row.entries.to_string(),
+            &table::bytes(row.bytes),
+            &table::bytes(row.cubin_bytes),
+        ]);
         entries += row.entries;
         bytes += row.bytes;
+        cubin_bytes += row.cubin_bytes;
     }
-    table.add_row(["all", "", &entries.to_string(), &table::bytes(bytes)]);
+    table.add_row(["all", "", &entries.to_string(), &table::bytes(bytes), &table::bytes(cubin_bytes)]);
     table.to_string()
 }
 
@@ -77,7 +90,10 @@ fn copy(code: &DeviceCode, out: &Path) -> Result<()> {
     {
         for module in earlier.modules {
             let file = out.join(module.file);
-            for file in [file.with_extension("ll"), file] {
+            // Module names hold points: the extension is cut off by hand.
+            let stem = file.with_extension("");
+            let others = ["ll", "cubin"].map(|extension| stem.with_added_extension(extension));
+            for file in others.into_iter().chain([file]) {
                 // It may be gone already.
                 let _ = fs::remove_file(file);
             }

@@ -15,10 +15,13 @@ pub const DEFAULT_PACKAGE: &str = "warpsmith-gpu";
 /// What `host/build.rs` embeds, so that both share one build. It has the reasons.
 pub const DEFAULT_ARCHS: [Arch; 2] = [Arch::SM_80, Arch::SM_90A];
 
+/// What is quick to build: element by element, and sums. The other activations take as long as these for each architecture again.
+pub const CHEAP: [&str; 5] = ["bias", "reduce", "optim", "map.relu", "map.gelu_tanh"];
+
 /// Which crate, for which architectures.
 #[derive(clap::Args)]
 pub struct DeviceCrate {
-    /// Architecture to build for, or `all`; may be repeated [default: sm_80 sm_90a]
+    /// Architecture to build for, or `all` (75 80 86 89 90 90a 100 120); may be repeated [default: sm_80 sm_90a]
     #[arg(long, value_name = "ARCH", num_args = 1.., value_delimiter = ',')]
     arch: Vec<ArchChoice>,
     /// Package of this workspace to build [default: warpsmith-gpu]
@@ -27,6 +30,12 @@ pub struct DeviceCrate {
     /// Folder of a crate outside this workspace, instead of -p
     #[arg(long, value_name = "DIR", conflicts_with = "package")]
     path: Option<PathBuf>,
+    /// Build only this module, such as `map.relu`, or family of modules, such as `map`; may be repeated
+    #[arg(long, value_name = "FAMILY", num_args = 1.., value_delimiter = ',')]
+    family: Vec<String>,
+    /// Give bounds checks and panics in kernels messages that reach the host, for debugging
+    #[arg(long)]
+    fault_messages: bool,
 }
 
 /// One value of `--arch`.
@@ -47,12 +56,18 @@ impl std::str::FromStr for ArchChoice {
 impl DeviceCrate {
     /// The library's own, as it is embedded.
     pub fn default_one() -> Self {
-        DeviceCrate { arch: Vec::new(), package: None, path: None }
+        DeviceCrate { arch: Vec::new(), package: None, path: None, family: Vec::new(), fault_messages: false }
     }
 
-    /// Whether the architectures are the default ones.
-    pub fn default_archs(&self) -> bool {
-        self.arch.is_empty()
+    /// The library's cheap modules, for every usual architecture.
+    pub fn cheap() -> Self {
+        let family = CHEAP.map(str::to_owned).to_vec();
+        DeviceCrate { arch: vec![ArchChoice::All], family, ..Self::default_one() }
+    }
+
+    /// Whether all of the crate is looked at, for the default architectures.
+    pub fn is_default(&self) -> bool {
+        self.arch.is_empty() && self.family.is_empty()
     }
 
     /// The architectures, ascending and once each.
@@ -62,7 +77,7 @@ impl DeviceCrate {
             some => some
                 .iter()
                 .flat_map(|choice| match choice {
-                    ArchChoice::All => Arch::ALL.to_vec(),
+                    ArchChoice::All => Arch::USUAL.to_vec(),
                     ArchChoice::One(arch) => vec![*arch],
                 })
                 .collect(),
@@ -88,11 +103,12 @@ impl DeviceCrate {
         }
     }
 
-    /// Builds for `archs`.
-    pub fn build(&self, archs: &[Arch], emit_llvm: bool) -> Result<Built> {
+    /// Builds for `archs`, with a cubin for each module if asked for.
+    pub fn build(&self, archs: &[Arch], emit_llvm: bool, cubins: bool) -> Result<Built> {
         let toolchain = Toolchain::discover().context("`cargo xtask setup` installs what is missing")?;
         let folder = self.folder()?;
         let builder = CudaBuilder::new(&folder).archs(archs).emit_llvm_ir(emit_llvm).toolchain(toolchain);
+        let builder = builder.fault_messages(self.fault_messages).families(&self.family).cubins(cubins);
         // The same as a build script of the outer build uses, so that what one has compiled serves the other.
         let builder = match std::env::var_os(cuda_builder::variables::DEVICE_TARGET_DIR) {
             None if self.path.is_none() => builder.target_dir(workspace::target().join("device")),
@@ -135,7 +151,8 @@ mod tests {
     fn architectures_are_sorted_and_all_means_all() {
         assert_eq!(archs(&[]), DEFAULT_ARCHS);
         assert_eq!(archs(&["sm_90a", "sm_80", "sm_90a"]), [Arch::SM_80, Arch::SM_90A]);
-        assert_eq!(archs(&["all", "sm_80"]), Arch::ALL);
+        assert_eq!(archs(&["all", "sm_80"]), Arch::USUAL);
+        assert_eq!(archs(&["all", "sm_103"]).len(), Arch::USUAL.len() + 1);
         assert!("sm_1".parse::<ArchChoice>().is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::device_crate::CHEAP;
 use crate::verify::Verify;
 use crate::{setup, table, workspace};
 
@@ -17,6 +18,9 @@ pub struct Test {
     /// Leave out `verify`
     #[arg(long)]
     fast: bool,
+    /// Run simulated threads and blocks in an order drawn from this seed (WARPSMITH_SHUFFLE); the same seed gives the same order
+    #[arg(long, value_name = "SEED")]
+    shuffle: Option<u64>,
 }
 
 /// A step: its name, and cargo's arguments.
@@ -39,11 +43,16 @@ impl Test {
         timings.step("setup", "cargo xtask setup", setup::ensure)?;
         for (name, arguments) in STEPS {
             let mut command = cargo(arguments);
+            if let Some(seed) = self.shuffle {
+                command.env("WARPSMITH_SHUFFLE", seed.to_string());
+            }
             let line = workspace::line(&command);
             timings.step(name, &line, || workspace::run(&mut command))?;
         }
         if !self.fast {
             timings.step("verify", "cargo xtask verify", || Verify::default_one().run())?;
+            let line = format!("cargo xtask verify --arch all --family {}", CHEAP.join(" "));
+            timings.step("verify everywhere", &line, || Verify::cheap().run())?;
         }
         timings.print();
         println!(

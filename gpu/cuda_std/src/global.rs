@@ -12,6 +12,7 @@ use core::panic::Location;
 #[cfg(not(target_os = "cuda"))]
 use crate::atomic::Watch;
 use crate::atomic::{Atomic, AtomicValue, InGlobal};
+use crate::fault::out_of_bounds;
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::watch::{self, Kind};
 use crate::thread::ElementIndex;
@@ -64,15 +65,22 @@ impl<'a, T: Copy> Global<'a, T> {
 
     /// The element, or `None` out of bounds.
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub fn get(&self, index: usize) -> Option<T> {
+        if index >= self.len {
+            return None;
+        }
         // SAFETY: in bounds by the comparison.
-        (index < self.len).then(|| unsafe { self.get_unchecked(index) })
+        Some(unsafe { self.get_unchecked(index) })
     }
 
     /// # Safety
     /// `index < self.len()`.
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub unsafe fn get_unchecked(&self, index: usize) -> T {
+        #[cfg(not(target_os = "cuda"))]
+        watch::read_only(self.start.wrapping_add(index), index, Location::caller());
         // SAFETY: in bounds by the caller, valid by `from_raw_parts`.
         unsafe { *self.start.add(index) }
     }
@@ -82,11 +90,13 @@ impl<T: Copy> Index<usize> for Global<'_, T> {
     type Output = T;
 
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     fn index(&self, index: usize) -> &T {
         if index >= self.len {
             out_of_bounds(index, self.len);
         }
+        #[cfg(not(target_os = "cuda"))]
+        watch::read_only(self.start.wrapping_add(index), index, Location::caller());
         // SAFETY: in bounds by the comparison, valid and not written by `from_raw_parts`.
         unsafe { &*self.start.add(index) }
     }
@@ -96,7 +106,7 @@ impl<T: Copy> Index<ElementIndex> for Global<'_, T> {
     type Output = T;
 
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     fn index(&self, index: ElementIndex) -> &T {
         &self[index.get()]
     }
@@ -136,15 +146,22 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
         self.len == 0
     }
 
-    /// The address of the first element.
+    /// The address of the first element. The simulator doesn't see what is done with it.
     #[inline(always)]
     pub fn as_mut_ptr(&self) -> *mut T {
+        #[cfg(not(target_os = "cuda"))]
+        watch::escapes(self.start, self.len);
+        self.start
+    }
+
+    #[inline(always)]
+    pub(crate) fn start_ptr(&self) -> *mut T {
         self.start
     }
 
     /// Writes the calling thread's own element. Traps out of bounds.
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub fn set(&mut self, index: ElementIndex, value: T) {
         // SAFETY: no other thread holds this index.
         unsafe { self.write(index.get(), value) }
@@ -155,7 +172,7 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     /// # Safety
     /// No other thread may read or write this element, unless a barrier that both pass lies between.
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub unsafe fn write(&mut self, index: usize, value: T) {
         if index >= self.len {
             out_of_bounds(index, self.len);
@@ -167,7 +184,7 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     /// # Safety
     /// As [`write`](Self::write), and `index < self.len()`.
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub unsafe fn write_unchecked(&mut self, index: usize, value: T) {
         #[cfg(not(target_os = "cuda"))]
         watch::global(self.start.wrapping_add(index), index, Kind::Write, Location::caller());
@@ -180,14 +197,23 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     /// # Safety
     /// No other thread may write this element, unless a barrier that both pass lies between.
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub unsafe fn read(&self, index: usize) -> T {
         if index >= self.len {
             out_of_bounds(index, self.len);
         }
+        // SAFETY: in bounds by the comparison; not raced by the caller.
+        unsafe { self.read_unchecked(index) }
+    }
+
+    /// # Safety
+    /// As [`read`](Self::read), and `index < self.len()`.
+    #[inline(always)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
+    pub unsafe fn read_unchecked(&self, index: usize) -> T {
         #[cfg(not(target_os = "cuda"))]
         watch::global(self.start.wrapping_add(index), index, Kind::Read, Location::caller());
-        // SAFETY: in bounds by the comparison; not raced by the caller.
+        // SAFETY: in bounds and not raced by the caller, valid by `from_raw_parts`.
         unsafe { *self.start.add(index) }
     }
 
@@ -197,7 +223,7 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     /// Atomic accesses don't race with one another. They do race with [`set`](Self::set) and the other plain accesses to the
     /// same element: a kernel uses one or the other for an element, or a barrier lies between. The simulator reports it.
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub unsafe fn atomic(&self, index: usize) -> Atomic<'_, T, InGlobal>
     where
         T: AtomicValue,
@@ -223,7 +249,7 @@ impl<T: Copy> Index<ElementIndex> for GlobalMut<'_, T> {
     type Output = T;
 
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     fn index(&self, index: ElementIndex) -> &T {
         if index.get() >= self.len {
             out_of_bounds(index.get(), self.len);
@@ -234,16 +260,4 @@ impl<T: Copy> Index<ElementIndex> for GlobalMut<'_, T> {
         // thread writes only through `&mut self`.
         unsafe { &*self.start.add(index.get()) }
     }
-}
-
-#[cfg_attr(target_os = "cuda", inline(always), expect(unused_variables, reason = "a trap carries no message"))]
-#[cfg_attr(not(target_os = "cuda"), cold, inline(never), track_caller)]
-fn out_of_bounds(index: usize, len: usize) -> ! {
-    #[cfg(target_os = "cuda")]
-    crate::trap();
-    #[cfg(not(target_os = "cuda"))]
-    crate::simulator::refuse(
-        format!("index {index} is out of bounds: the view has {len} elements"),
-        Location::caller(),
-    );
 }

@@ -16,6 +16,8 @@ pub trait Kernel: 'static {
 
     /// Blocks of a cluster along x, y, z.
     const CLUSTER: [u32; 3] = [1, 1, 1];
+    /// The block that every launch must have, if the kernel says so (`#[kernel(block = ...)]`).
+    const BLOCK: Option<[u32; 3]> = None;
 
     /// Runs one thread of the kernel in the simulator.
     ///

@@ -2,8 +2,11 @@
 //!
 //! The same code has two sides. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host it runs in
 //! the [`simulator`], one coroutine for each CUDA thread. [`thread`] has indices, barriers and fences, [`warp`] shuffles, votes
-//! and matches, [`reduce`] reductions and scans, [`shared`] arrays of a block, [`atomic`] updates of single elements;
-//! [`cp_async`], [`tma`] and [`mbarrier`] are copies that threads don't wait for, [`barrier`] barriers of some of a block's warps. Names follow Rust-CUDA's `cuda_std` wherever both have a thing.
+//! and matches, [`reduce`] reductions and scans, [`shared`] arrays of a block, [`atomic`] updates of single elements, [`fault`]
+//! assertions whose message reaches the host, [`print`](mod@print) text from inside a kernel, [`clock`](mod@clock) clocks, [`cache`]
+//! loads and stores of vectors and with hints; [`cp_async`], [`tma`] and [`mbarrier`] are copies that threads don't wait for, [`barrier`]
+//! and [`cluster`] barriers of fewer and of more threads than a block's, [`matrix`] and [`wgmma`] products by tensor cores. Names follow
+//! Rust-CUDA's `cuda_std` wherever both have a thing.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -29,13 +32,18 @@
 
 pub mod atomic;
 pub mod barrier;
+pub mod cache;
+pub mod clock;
 pub mod cluster;
 pub mod cp_async;
+pub mod fault;
+mod float16;
 pub mod global;
 pub mod grid;
 pub mod kernel;
 pub mod matrix;
 pub mod mbarrier;
+pub mod print;
 pub mod reduce;
 pub mod shared;
 #[cfg(not(target_os = "cuda"))]
@@ -46,10 +54,12 @@ pub mod tma;
 pub mod warp;
 pub mod wgmma;
 
-pub use atomic::Scope;
+pub use atomic::{GlobalAtomic, Scope};
 pub use cuda_std_macros::{DeviceCopy, kernel};
 // The trait alone: `cust_core::DeviceCopy` also names a derive macro, which lets any layout pass.
 pub use cust_core::_hidden::DeviceCopy;
+pub use fault::trap;
+pub use float16::{bf16, f16};
 pub use global::{Global, GlobalMut};
 pub use kernel::{Has, Kernel, Library, RawParameter, SafeKernel};
 pub use shared::{Shared, SharedSlice};
@@ -60,8 +70,8 @@ pub mod prelude {
     #[cfg(not(target_os = "cuda"))]
     pub use crate::simulator;
     pub use crate::{
-        DeviceCopy, Global, GlobalMut, Has, Kernel, Scope, Shared, SharedSlice, TensorMap, TensorMapMut, kernel,
-        kernels, reduce, shared, shared_array, thread, warp,
+        DeviceCopy, Global, GlobalAtomic, GlobalMut, Has, Kernel, Scope, Shared, SharedSlice, TensorMap, TensorMapMut,
+        gpu_assert, gpu_panic, gpu_println, kernel, kernels, reduce, shared, shared_array, thread, warp,
     };
 }
 
@@ -70,6 +80,8 @@ pub mod prelude {
 pub mod __private {
     pub use core::marker::PhantomData;
     pub use cuda_std_macros::{__entry, __kernels};
+    #[cfg(not(target_os = "cuda"))]
+    pub use std::{format, println};
 }
 
 /// Instantiates generic kernels for concrete types and gives each instance a stable name.
@@ -97,22 +109,4 @@ pub fn arch() -> u32 {
     }
     #[cfg(not(target_os = "cuda"))]
     0
-}
-
-/// Ends the kernel with an error that the host sees at its next synchronisation (in the simulator: a panic).
-#[inline(always)]
-pub fn trap() -> ! {
-    #[cfg(target_os = "cuda")]
-    // SAFETY: `trap` has no preconditions.
-    unsafe {
-        core::arch::nvptx::trap()
-    }
-    #[cfg(not(target_os = "cuda"))]
-    panic!("the kernel trapped")
-}
-
-#[cfg(target_os = "cuda")]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    trap()
 }

@@ -48,7 +48,7 @@ macro_rules! matrix_memory {
             }
             #[cfg(not(target_os = "cuda"))]
             {
-                let rows = context().exchange(stringify!($name), FULL, u64::from(row.get()), Location::caller());
+                let rows = context().exchange(stringify!($name), FULL, row.get().into(), Location::caller());
                 [$({
                     read(&rows, $register, $transposed, 0) | read(&rows, $register, $transposed, 1) << 16
                 }),*]
@@ -75,7 +75,7 @@ macro_rules! matrix_memory {
             }
             #[cfg(not(target_os = "cuda"))]
             {
-                let rows = context().exchange(stringify!($name), FULL, u64::from(row.get()), Location::caller());
+                let rows = context().exchange(stringify!($name), FULL, row.get().into(), Location::caller());
                 $(for next in 0..2 {
                     write(&rows, $register, $transposed, next, matrices[$register] >> (16 * next));
                 })*
@@ -93,7 +93,7 @@ matrix_memory! {
 
 /// The address of this lane's number `next` (0 or 1) of a matrix.
 #[cfg(not(target_os = "cuda"))]
-fn address(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32) -> Address {
+fn address(rows: &[u128; 32], matrix: usize, transposed: bool, next: u32) -> Address {
     let (major, minor) = (lane_id() / 4, lane_id() % 4 * 2 + next);
     let (row, column) = if transposed { (minor, major) } else { (major, minor) };
     Address::from_raw(rows[matrix * 8 + row as usize] as u32).offset(column * 2)
@@ -101,14 +101,14 @@ fn address(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32) -> Addr
 
 #[cfg(not(target_os = "cuda"))]
 #[track_caller]
-fn read(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32) -> u32 {
+fn read(rows: &[u128; 32], matrix: usize, transposed: bool, next: u32) -> u32 {
     // SAFETY: as the caller of the operation promises.
     u32::from(unsafe { address(rows, matrix, transposed, next).read::<u16>() })
 }
 
 #[cfg(not(target_os = "cuda"))]
 #[track_caller]
-fn write(rows: &[u64; 32], matrix: usize, transposed: bool, next: u32, bits: u32) {
+fn write(rows: &[u128; 32], matrix: usize, transposed: bool, next: u32, bits: u32) {
     // SAFETY: as the caller of the operation promises.
     unsafe { address(rows, matrix, transposed, next).write(bits as u16) }
 }
@@ -201,22 +201,25 @@ pub unsafe fn multiply_add<F: Format>(sums: &mut [f32; 4], a: [u32; 4], b: [u32;
     }
     #[cfg(not(target_os = "cuda"))]
     {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let exchange = |low, high| context().exchange("multiply_add", FULL, pair(low, high), Location::caller());
-        let (upper, lower, factors) = (exchange(a[0], a[2]), exchange(a[1], a[3]), exchange(b[0], b[1]));
+        let exchange = |registers: [u32; 4]| {
+            let all = registers.iter().rev().fold(0, |all, &register| all << 32 | u128::from(register));
+            context().exchange("multiply_add", FULL, all, Location::caller())
+        };
+        let (rows, columns) = (exchange(a), exchange([b[0], b[1], 0, 0]));
         let lane = lane_id() as usize;
         let bits = 8 * F::KIND.bytes();
-        // Number `k` of a row of A or a column of B: in the low register of one of four lanes, or in the high one.
-        let number = |line: &[u64; 32], first: usize, k: usize| {
+        // Number `k` of a row of A or a column of B: in the register for the first or the second 16 bytes of one of four lanes.
+        let number = |lanes: &[u128; 32], first: usize, registers: [usize; 2], k: usize| {
             let bit = k * bits;
-            let word = line[first + bit % 128 / 32] >> (bit / 128 * 32 + bit % 32);
-            value(F::KIND, (word & ((1u64 << bits) - 1)) as u32)
+            let word = lanes[first + bit % 128 / 32] >> (registers[bit / 128] * 32 + bit % 32);
+            value(F::KIND, (word & ((1 << bits) - 1)) as u32)
         };
         for (i, sum) in sums.iter_mut().enumerate() {
-            let row = if i < 2 { &upper } else { &lower };
+            let registers = if i < 2 { [0, 2] } else { [1, 3] };
             let column = lane % 4 * 2 + i % 2;
             for k in 0..256 / bits {
-                *sum = number(row, lane / 4 * 4, k).mul_add(number(&factors, column * 4, k), *sum);
+                let factor = number(&columns, column * 4, [0, 1], k);
+                *sum = number(&rows, lane / 4 * 4, registers, k).mul_add(factor, *sum);
             }
         }
     }

@@ -14,6 +14,7 @@ use core::panic::Location;
 #[cfg(not(target_os = "cuda"))]
 use crate::atomic::Watch;
 use crate::atomic::{Atomic, AtomicValue, InShared};
+use crate::fault::out_of_shared_bounds;
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::{SharedWatch, context, refuse, watch::Kind};
 pub use address::Address;
@@ -177,12 +178,23 @@ macro_rules! accessors {
             /// # Safety
             /// The element must have been written, and a barrier must lie between this and another thread's write.
             #[inline(always)]
-            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
             pub unsafe fn read(&self, index: usize) -> T {
                 self.check(index);
+                // SAFETY: in bounds by the check; written and not raced by the caller.
+                unsafe { self.read_unchecked(index) }
+            }
+
+            /// Reads an element without the comparison.
+            ///
+            /// # Safety
+            /// As [`read`](Self::read), and the index must be below the length.
+            #[inline(always)]
+            #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
+            pub unsafe fn read_unchecked(&self, index: usize) -> T {
                 #[cfg(not(target_os = "cuda"))]
                 self.elements.note(index, Kind::Read, Location::caller());
-                // SAFETY: in bounds by the check; written and not raced by the caller.
+                // SAFETY: in bounds, written and not raced by the caller.
                 unsafe { *self.elements.start.add(index) }
             }
 
@@ -191,18 +203,29 @@ macro_rules! accessors {
             /// # Safety
             /// A barrier must lie between this and another thread's access to the same element.
             #[inline(always)]
-            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
             pub unsafe fn write(&self, index: usize, value: T) {
                 self.check(index);
+                // SAFETY: in bounds by the check; not raced by the caller.
+                unsafe { self.write_unchecked(index, value) }
+            }
+
+            /// Writes an element without the comparison.
+            ///
+            /// # Safety
+            /// As [`write`](Self::write), and the index must be below the length.
+            #[inline(always)]
+            #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
+            pub unsafe fn write_unchecked(&self, index: usize, value: T) {
                 #[cfg(not(target_os = "cuda"))]
                 self.elements.note(index, Kind::Write, Location::caller());
-                // SAFETY: in bounds by the check; not raced by the caller.
+                // SAFETY: in bounds and not raced by the caller.
                 unsafe { *self.elements.start.add(index) = value }
             }
 
             /// An element to be updated by many threads at once. Traps out of bounds.
             #[inline(always)]
-            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
             pub fn atomic(&self, index: usize) -> Atomic<'_, T, InShared>
             where
                 T: AtomicValue,
@@ -221,16 +244,10 @@ macro_rules! accessors {
             }
 
             #[inline(always)]
-            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
             fn check(&self, index: usize) {
                 if index >= self.length() {
-                    #[cfg(target_os = "cuda")]
-                    crate::trap();
-                    #[cfg(not(target_os = "cuda"))]
-                    refuse(
-                        format!("index {index} is out of bounds: the shared array has {} elements", self.length()),
-                        Location::caller(),
-                    );
+                    out_of_shared_bounds(index, self.length());
                 }
             }
         }
@@ -312,7 +329,7 @@ impl Dynamic {
 
     /// The next `len` elements. Traps if the launch asked for fewer bytes.
     #[inline(always)]
-    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub fn take<T: Copy>(&mut self, len: usize) -> SharedSlice<T> {
         self.take_aligned::<T, 16>(len)
     }

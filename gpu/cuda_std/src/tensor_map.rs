@@ -9,6 +9,8 @@ mod tiling;
 
 use core::marker::PhantomData;
 
+use crate::{bf16, f16};
+
 #[cfg(not(target_os = "cuda"))]
 pub use tiling::{Error, L2Promotion, Tensor, Tiling};
 
@@ -71,6 +73,8 @@ elements! {
     i64: I64;
     f32: F32, core::ops::Add::add;
     f64: F64;
+    f16: F16, |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32());
+    bf16: Bf16, |a: bf16, b: bf16| bf16::from_f32(a.to_f32() + b.to_f32());
 }
 
 /// How 16-byte pieces of a box are permuted in shared memory, so that threads of a warp that read a column meet different banks:

@@ -226,8 +226,10 @@ macro_rules! fences {
             #[cfg(not(target_os = "cuda"))]
             {
                 core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+                let block = context().state();
+                block.orders.fence(context().number);
                 if $between_blocks {
-                    context().state().fenced.set(true);
+                    block.fenced.set(true);
                 }
             }
         }

@@ -14,6 +14,13 @@ use core::panic::Location;
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::{context, lanes};
 
+mod shuffle;
+mod word;
+
+pub(crate) use shuffle::expect_width;
+pub use shuffle::{warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor};
+pub use word::Word;
+
 /// All lanes of a full warp.
 pub const FULL: u32 = u32::MAX;
 
@@ -96,126 +103,6 @@ pub fn sync_warp(mask: u32) {
     context().sync_warp(mask, Location::caller())
 }
 
-/// What can be shuffled and matched: 32- and 64-bit integers and floats.
-pub trait Word: Copy + sealed::Sealed {
-    /// 32 or 64.
-    const BITS: u32;
-    /// The bits, in the low part.
-    fn to_bits64(self) -> u64;
-    /// The value whose bits are in the low part.
-    fn from_bits64(bits: u64) -> Self;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! words {
-    ($($ty:ty: $bits:literal, |$value:ident| $to:expr, |$raw:ident| $from:expr;)*) => {$(
-        impl sealed::Sealed for $ty {}
-        impl Word for $ty {
-            const BITS: u32 = $bits;
-            #[inline(always)]
-            fn to_bits64(self) -> u64 {
-                let $value = self;
-                $to
-            }
-            #[inline(always)]
-            fn from_bits64($raw: u64) -> Self {
-                $from
-            }
-        }
-    )*};
-}
-
-words! {
-    u32: 32, |x| u64::from(x), |bits| bits as u32;
-    i32: 32, |x| u64::from(x as u32), |bits| bits as u32 as i32;
-    f32: 32, |x| u64::from(x.to_bits()), |bits| f32::from_bits(bits as u32);
-    u64: 64, |x| x, |bits| bits;
-    i64: 64, |x| x as u64, |bits| bits as i64;
-    f64: 64, |x| x.to_bits(), |bits| f64::from_bits(bits);
-}
-
-#[cfg(target_os = "cuda")]
-macro_rules! shuffle_instruction {
-    ($mode:literal, $mask:expr, $value:expr, $lane:expr, $control:expr) => {{
-        let (result, inside): (u32, u32);
-        // SAFETY: moves registers between lanes; which lanes is the caller's business and concerns values only.
-        unsafe {
-            asm!(
-                "{{", ".reg .pred inside;",
-                concat!("shfl.sync.", $mode, ".b32 {result}|inside, {value}, {lane}, {control}, {mask};"),
-                "selp.u32 {inside}, 1, 0, inside;", "}}",
-                result = out(reg32) result, inside = out(reg32) inside, value = in(reg32) $value, lane = in(reg32) $lane,
-                control = in(reg32) $control, mask = in(reg32) $mask, options(nostack)
-            );
-        }
-        (result, inside != 0)
-    }};
-}
-
-macro_rules! shuffles {
-    ($($(#[$doc:meta])* $name:ident, $mode:literal, $clamp:literal, |$lane:ident, $delta:ident, $first:ident, $last:ident| $source:expr;)*) => {$(
-        $(#[$doc])*
-        #[inline(always)]
-        #[cfg_attr(not(target_os = "cuda"), track_caller)]
-        pub fn $name<T: Word>(mask: u32, value: T, lane: u32, width: u32) -> (T, bool) {
-            if !width.is_power_of_two() || width > 32 {
-                #[cfg(target_os = "cuda")]
-                crate::trap();
-                #[cfg(not(target_os = "cuda"))]
-                crate::simulator::refuse(
-                    format!("{} by segments of {width} lanes: it must be 1, 2, 4, 8, 16 or 32", stringify!($name)),
-                    Location::caller(),
-                );
-            }
-            #[cfg(target_os = "cuda")]
-            {
-                // Bits 8..13 say which bits of a lane's number name its segment, bits 0..5 are the bound within it.
-                let control = ((32 - width) << 8) | $clamp;
-                let bits = value.to_bits64();
-                let (low, inside) = shuffle_instruction!($mode, mask, bits as u32, lane, control);
-                let high = match T::BITS {
-                    64 => shuffle_instruction!($mode, mask, (bits >> 32) as u32, lane, control).0,
-                    _ => 0,
-                };
-                (T::from_bits64(u64::from(low) | u64::from(high) << 32), inside)
-            }
-            #[cfg(not(target_os = "cuda"))]
-            {
-                let place = Location::caller();
-                let values = context().exchange(stringify!($name), mask, value.to_bits64(), place);
-                let ($lane, $delta) = (context().number as i64 % 32, i64::from(lane % 32));
-                let $first = $lane / i64::from(width) * i64::from(width);
-                let $last = $first + i64::from(width) - 1;
-                let (source, inside): (i64, bool) = $source;
-                let source = if inside { source } else { $lane };
-                if mask >> source & 1 == 0 {
-                    let name = stringify!($name);
-                    let message = format!("{name} with mask {mask:#010x}: lane {} reads lane {source}, which the mask doesn't name", $lane);
-                    context().refuse(message, place);
-                }
-                (T::from_bits64(values[source as usize]), inside)
-            }
-        }
-    )*};
-}
-
-shuffles! {
-    /// The value of lane `lane % width` of the caller's segment of `width` lanes (1, 2, 4, ... 32). The flag is always true.
-    warp_shuffle_idx, "idx", 0x1f, |own, delta, first, last| (first + delta % (last - first + 1), true);
-    /// The value of the lane that is `lane` lower, and whether it lies in the caller's segment of `width` lanes; otherwise
-    /// the caller's own value. Only the low 5 bits of `lane` count.
-    warp_shuffle_up, "up", 0, |own, delta, first, last| (own - delta, { let _ = last; own - delta >= first });
-    /// The value of the lane that is `lane` higher, and whether it lies in the caller's segment of `width` lanes; otherwise
-    /// the caller's own value. Only the low 5 bits of `lane` count.
-    warp_shuffle_down, "down", 0x1f, |own, delta, first, last| (own + delta, { let _ = first; own + delta <= last });
-    /// The value of lane `own ^ lane`, and whether it lies in the caller's segment of `width` lanes or a lower one; otherwise
-    /// the caller's own value. Only the low 5 bits of `lane` count.
-    warp_shuffle_xor, "bfly", 0x1f, |own, delta, first, last| (own ^ delta, { let _ = first; own ^ delta <= last });
-}
-
 /// The lanes of `mask` whose predicate is true.
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]
@@ -239,7 +126,7 @@ pub fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
 
 #[cfg(not(target_os = "cuda"))]
 fn ballot(operation: &'static str, mask: u32, predicate: bool, place: crate::simulator::Place) -> u32 {
-    let values = context().exchange(operation, mask, u64::from(predicate), place);
+    let values = context().exchange(operation, mask, u128::from(predicate), place);
     lanes(mask).fold(0, |votes, lane| votes | (values[lane as usize] as u32) << lane)
 }
 
@@ -295,26 +182,16 @@ pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 pub fn warp_match_any<T: Word>(mask: u32, value: T) -> u32 {
     #[cfg(target_os = "cuda")]
     {
-        let (lanes, bits): (u32, u64) = (0, value.to_bits64());
-        let mut lanes = lanes;
-        // SAFETY: moves registers between lanes.
-        unsafe {
-            match T::BITS {
-                64 => asm!(
-                    "match.any.sync.b64 {lanes}, {value}, {mask};",
-                    lanes = inout(reg32) lanes, value = in(reg64) bits, mask = in(reg32) mask, options(nostack)
-                ),
-                _ => asm!(
-                    "match.any.sync.b32 {lanes}, {value}, {mask};",
-                    lanes = inout(reg32) lanes, value = in(reg32) bits as u32, mask = in(reg32) mask, options(nostack)
-                ),
-            }
+        let bits = value.to_raw_bits();
+        match T::BITS {
+            0..=32 => match_any_32(mask, bits as u32),
+            33..=64 => match_any_64(mask, bits as u64),
+            _ => match_any_64(mask, bits as u64) & match_any_64(mask, (bits >> 64) as u64),
         }
-        lanes
     }
     #[cfg(not(target_os = "cuda"))]
     {
-        let own = value.to_bits64();
+        let own = value.to_raw_bits();
         let values = context().exchange("warp_match_any", mask, own, Location::caller());
         lanes(mask).filter(|&lane| values[lane as usize] == own).fold(0, |found, lane| found | 1 << lane)
     }
@@ -326,31 +203,42 @@ pub fn warp_match_any<T: Word>(mask: u32, value: T) -> u32 {
 pub fn warp_match_all<T: Word>(mask: u32, value: T) -> (u32, bool) {
     #[cfg(target_os = "cuda")]
     {
-        let (mut lanes, mut same, bits) = (0u32, 0u32, value.to_bits64());
-        // SAFETY: moves registers between lanes.
-        unsafe {
-            match T::BITS {
-                64 => asm!(
-                    "{{", ".reg .pred same;", "match.all.sync.b64 {lanes}|same, {value}, {mask};",
-                    "selp.u32 {same}, 1, 0, same;", "}}",
-                    lanes = inout(reg32) lanes, same = inout(reg32) same, value = in(reg64) bits, mask = in(reg32) mask,
-                    options(nostack)
-                ),
-                _ => asm!(
-                    "{{", ".reg .pred same;", "match.all.sync.b32 {lanes}|same, {value}, {mask};",
-                    "selp.u32 {same}, 1, 0, same;", "}}",
-                    lanes = inout(reg32) lanes, same = inout(reg32) same, value = in(reg32) bits as u32,
-                    mask = in(reg32) mask, options(nostack)
-                ),
-            }
-        }
-        (lanes, same != 0)
+        let bits = value.to_raw_bits();
+        let lanes = match T::BITS {
+            0..=32 => match_all_32(mask, bits as u32),
+            33..=64 => match_all_64(mask, bits as u64),
+            _ => match_all_64(mask, bits as u64) & match_all_64(mask, (bits >> 64) as u64),
+        };
+        (lanes, lanes != 0)
     }
     #[cfg(not(target_os = "cuda"))]
     {
-        let own = value.to_bits64();
+        let own = value.to_raw_bits();
         let values = context().exchange("warp_match_all", mask, own, Location::caller());
         let same = lanes(mask).all(|lane| values[lane as usize] == own);
         (if same { mask } else { 0 }, same)
     }
+}
+
+#[cfg(target_os = "cuda")]
+macro_rules! matches {
+    ($($name:ident($ty:ty: $class:ident) = $($instruction:literal),+;)*) => {$(
+        #[inline(always)]
+        fn $name(mask: u32, value: $ty) -> u32 {
+            let lanes;
+            // SAFETY: moves registers between lanes.
+            unsafe {
+                asm!($($instruction),+, lanes = out(reg32) lanes, value = in($class) value, mask = in(reg32) mask, options(nostack));
+            }
+            lanes
+        }
+    )*};
+}
+
+#[cfg(target_os = "cuda")]
+matches! {
+    match_any_32(u32: reg32) = "match.any.sync.b32 {lanes}, {value}, {mask};";
+    match_any_64(u64: reg64) = "match.any.sync.b64 {lanes}, {value}, {mask};";
+    match_all_32(u32: reg32) = "{{", ".reg .pred same;", "match.all.sync.b32 {lanes}|same, {value}, {mask};", "}}";
+    match_all_64(u64: reg64) = "{{", ".reg .pred same;", "match.all.sync.b64 {lanes}|same, {value}, {mask};", "}}";
 }

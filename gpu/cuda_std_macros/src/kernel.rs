@@ -17,6 +17,7 @@ pub(crate) struct Attributes {
     marker: String,
     module: Option<LitStr>,
     cluster: Option<[u32; 3]>,
+    block: Option<[u32; 3]>,
 }
 
 const NAMES: &str = "block, max_threads, min_blocks, registers, cluster, arch, ptx, module";
@@ -55,8 +56,9 @@ impl Parse for Attributes {
             match key {
                 Some(key @ ("reqntid" | "cluster")) => {
                     let [x, y, z] = extents(&value)?;
-                    if key == "cluster" {
-                        attributes.cluster = Some([x, y, z]);
+                    match key {
+                        "cluster" => attributes.cluster = Some([x, y, z]),
+                        _ => attributes.block = Some([x, y, z]),
                     }
                     attributes.marker += &format!(",{key}={x}x{y}x{z}");
                 }
@@ -115,8 +117,8 @@ enum Kind {
     Pointer(Type),
     /// `Global<T>`: pointer and length.
     Global(Type, Type),
-    /// `GlobalMut<T>`: pointer and length.
-    GlobalMut(Type, Type),
+    /// `GlobalMut<T>` or `GlobalAtomic<T>`: pointer and length.
+    Written(Type, Type),
     /// `&[T]`: pointer and length.
     Slice(Type),
     /// `TensorMap<T, RANK>` or `TensorMapMut<T, RANK>`: 128 bytes that stay where they are passed. The arguments in `<>`.
@@ -139,7 +141,7 @@ impl Parameter {
     fn declared(&self) -> Type {
         match &self.kind {
             Kind::Value(ty) | Kind::Pointer(ty) => ty.clone(),
-            Kind::Global(view, element) | Kind::GlobalMut(view, element) => with_lifetime(view, &quote!(#element)),
+            Kind::Global(view, element) | Kind::Written(view, element) => with_lifetime(view, &quote!(#element)),
             Kind::TensorMap(map, arguments) => with_lifetime(map, &quote!(#(#arguments),*)),
             Kind::Slice(element) => parse_quote!(&'a [#element]),
         }
@@ -150,7 +152,7 @@ impl Parameter {
         match &self.kind {
             Kind::Value(ty) | Kind::Pointer(ty) => vec![ty.clone()],
             Kind::Global(_, element) | Kind::Slice(element) => vec![parse_quote!(*const #element), parse_quote!(usize)],
-            Kind::GlobalMut(_, element) => vec![parse_quote!(*mut #element), parse_quote!(usize)],
+            Kind::Written(_, element) => vec![parse_quote!(*mut #element), parse_quote!(usize)],
             Kind::TensorMap(..) => vec![parse_quote!(&'static ::cuda_std::tensor_map::Descriptor)],
         }
     }
@@ -171,7 +173,11 @@ impl Parameter {
         match (&self.kind, raw) {
             (Kind::Value(_) | Kind::Pointer(_), [value]) => quote!(#value),
             (Kind::Global(..), [pointer, len]) => quote!(::cuda_std::Global::from_raw_parts(#pointer, #len)),
-            (Kind::GlobalMut(..), [pointer, len]) => quote!(::cuda_std::GlobalMut::from_raw_parts(#pointer, #len)),
+            (Kind::Written(view, _), [pointer, len]) => {
+                let Type::Path(path) = view else { unreachable!("views are paths") };
+                let view = &path.path.segments.last().expect("a path has a segment").ident;
+                quote!(::cuda_std::#view::from_raw_parts(#pointer, #len))
+            }
             (Kind::TensorMap(map, _), [descriptor]) => {
                 let map = without_arguments(map);
                 quote!(#map::from_parameter(#descriptor))
@@ -230,7 +236,7 @@ impl Kind {
                     let named = |argument: &&GenericArgument| !matches!(argument, GenericArgument::Lifetime(_));
                     return Ok(Self::TensorMap(ty.clone(), arguments.args.iter().filter(named).cloned().collect()));
                 }
-                let view = last.ident == "Global" || last.ident == "GlobalMut";
+                let view = ["Global", "GlobalMut", "GlobalAtomic"].iter().any(|name| last.ident == name);
                 let (true, PathArguments::AngleBracketed(arguments)) = (view, &last.arguments) else {
                     return Ok(Self::Value(ty.clone()));
                 };
@@ -241,7 +247,7 @@ impl Kind {
                 let element = element.ok_or_else(|| Error::new_spanned(ty, "the element type is missing"))?;
                 Ok(match last.ident == "Global" {
                     true => Self::Global(ty.clone(), element),
-                    false => Self::GlobalMut(ty.clone(), element),
+                    false => Self::Written(ty.clone(), element),
                 })
             }
             Type::Ptr(_) => Ok(Self::Pointer(ty.clone())),
@@ -326,6 +332,11 @@ fn describe(attributes: &Attributes, function: &ItemFn, parameters: &[Parameter]
         rest = others;
         parameter.rebuild(own)
     });
+    let block = attributes.block.map(|[x, y, z]| {
+        quote! {
+            const BLOCK: ::core::option::Option<[u32; 3]> = ::core::option::Option::Some([#x, #y, #z]);
+        }
+    });
     let doc = format!("Names an instance of the kernel [`{text}()`], for typed launches.");
     let cluster = attributes.cluster.map(|[x, y, z]| quote!(const CLUSTER: [u32; 3] = [#x, #y, #z];));
     let safe = function.sig.unsafety.is_none().then(|| {
@@ -347,6 +358,7 @@ fn describe(attributes: &Attributes, function: &ItemFn, parameters: &[Parameter]
                 type Parameters<'a> = (#(#declared,)*);
                 const RAW_PARAMETERS: &'static [::cuda_std::RawParameter] = &[#(#raw_descriptions),*];
                 #cluster
+                #block
 
                 #[cfg(not(target_os = "cuda"))]
                 unsafe fn simulate(parameters: &Self::Parameters<'_>) {

@@ -134,7 +134,8 @@ impl Argument {
 
     /// Whether it is an element type; those don't split modules.
     fn is_element(&self) -> bool {
-        let elements = ["f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
+        let elements =
+            ["f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "i128", "u128"];
         elements.contains(&self.name().as_str())
     }
 }

@@ -15,9 +15,9 @@ use syn::parse_macro_input;
 /// The function may be generic over types and constants. It keeps its name and can still be called; the same name becomes
 /// a type, `name<A, T>`, that implements `Kernel` and so gives the host a typed launch; and `kernels!` instantiates it.
 ///
-/// Parameters are plain values (`DeviceCopy`), `Global<T>` and `&[T]` to read, `GlobalMut<T>` to write, and, in an `unsafe fn`,
-/// raw device pointers. A view is passed as pointer and length. `TensorMap<T, RANK>` and `TensorMapMut<T, RANK>`, for the copy
-/// engine, are passed as 128 bytes that stay where they are.
+/// Parameters are plain values (`DeviceCopy`), `Global<T>` and `&[T]` to read, `GlobalMut<T>` to write, `GlobalAtomic<T>` to update
+/// atomically, and, in an `unsafe fn`, raw device pointers. A view is passed as pointer and length. `TensorMap<T, RANK>` and
+/// `TensorMapMut<T, RANK>`, for the copy engine, are passed as 128 bytes that stay where they are.
 ///
 /// Attributes, all optional: `block = 256` or `block = (32, 8)` (threads of a block, required at launch),
 /// `max_threads = 256` (an upper limit), `min_blocks = 2` (blocks resident per multiprocessor), `registers = 128` (limit for each

@@ -51,7 +51,7 @@ kernel!(Nothing, "nothing", "check_nothing", (f32, *const f32, *const f32, *mut 
 kernel!(Missing, "axpx", "check_axpx", (f32,), [A]);
 kernel!(Mismatched, "axpy", "check_axpy", (u64, Global<'a, f32>, GlobalMut<'a, f32>), [N, X, N, X, N]);
 
-const MANIFEST: &str = r#"{"format":1,"crate_name":"warpsmith_checks","compiler":"by hand","llvm":"none","modules":[
+pub(crate) const MANIFEST: &str = r#"{"format":1,"crate_name":"warpsmith_checks","compiler":"by hand","llvm":"none","modules":[
 {"name":"checks","arch":"sm_80","ptx_isa":"7.0","file":"sm_80/checks.ptx","entries":[
 {"name":"check_axpy","parameters":[{"size":4,"align":4,"offset":0},{"size":8,"align":8,"offset":8},
 {"size":8,"align":8,"offset":16},{"size":8,"align":8,"offset":24},{"size":8,"align":8,"offset":32}],

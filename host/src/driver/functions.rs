@@ -71,6 +71,7 @@ driver_functions! {
     cuMemFree_v2(address: DeviceAddress);
     cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: u32);
     cuMemFreeHost(memory: *mut c_void);
+    cuMemHostGetDevicePointer_v2(address: *mut DeviceAddress, memory: *mut c_void, flags: u32);
     cuPointerGetAttribute(value: *mut c_void, attribute: i32, address: DeviceAddress);
     cuMemcpyHtoDAsync_v2(target: DeviceAddress, source: *const c_void, bytes: usize, stream: Handle);
     cuMemcpyDtoHAsync_v2(target: *mut c_void, source: DeviceAddress, bytes: usize, stream: Handle);
@@ -100,6 +101,7 @@ driver_functions! {
         module: *mut Handle, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void
     );
     cuModuleUnload(module: Handle);
+    cuModuleGetGlobal_v2(address: *mut DeviceAddress, bytes: *mut usize, module: Handle, name: *const c_char);
     cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char);
     cuFuncGetAttribute(value: *mut i32, attribute: i32, function: Handle);
     cuFuncSetAttribute(function: Handle, attribute: i32, value: i32);
@@ -139,9 +141,19 @@ impl Driver {
         Error::DriverTooOld { call, driver_version }
     }
 
-    /// The error for a result code of `call`.
+    /// The error for a result code of `call`; what a kernel said, if one has ended itself with a message.
     #[cold]
     pub(crate) fn error(&self, call: &'static str, code: i32) -> Error {
+        // CUDA_ERROR_ILLEGAL_ADDRESS to CUDA_ERROR_LAUNCH_FAILED: what is left when a kernel has trapped.
+        if let (700..=719, Some(current)) = (code, self.cuCtxGetCurrent) {
+            let mut context = std::ptr::null_mut();
+            // SAFETY: writes one handle.
+            if unsafe { current(&mut context) } == 0
+                && let Some(error) = crate::fault::explain(context)
+            {
+                return error;
+            }
+        }
         type Lookup = Option<unsafe extern "C" fn(i32, *mut *const c_char) -> i32>;
         let text = |lookup: Lookup| {
             let mut text = std::ptr::null();

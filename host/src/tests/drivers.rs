@@ -128,3 +128,57 @@ fn child_with_pretended_driver() {
     // The pretended driver panics if anything is left when the context goes.
     drop(runtime);
 }
+
+#[test]
+fn a_kernel_says_why_it_ended() {
+    run_with_fake(&["faults"], "child_with_faults");
+}
+
+#[test]
+#[ignore = "started by `a_kernel_says_why_it_ended`"]
+fn child_with_faults() {
+    let runtime = Runtime::cuda(0).unwrap();
+    let nothing = checks::kernels::library(&runtime).unwrap().kernel::<checks::kernels::Nothing>().unwrap();
+    let (x, mut y) = (runtime.zeros::<f32>(4).unwrap(), runtime.zeros::<f32>(4).unwrap());
+    runtime.synchronize().unwrap();
+    let shape = crate::Shape::new([1; 3], [32, 1, 1]);
+    nothing.launch(&runtime.default_stream(), shape, (1.0, &x, &x, &mut y, 2, 3)).unwrap();
+    // Again and again: the context is lost.
+    for error in [runtime.synchronize().unwrap_err(), y.to_vec().unwrap_err()] {
+        let text = error.to_string();
+        let expected =
+            "check_axpy or check_nothing: block [5, 0, 0], thread [9, 1, 0]: row 3 is not -4, at src/lib.rs:77";
+        assert!(matches!(error, Error::KernelPanicked { .. }) && text == expected, "{text}");
+    }
+}
+
+#[test]
+fn cubins_come_first_and_ptx_is_what_is_left() {
+    run_with_fake(&[], "child_with_cubins");
+}
+
+#[test]
+#[ignore = "started by `cubins_come_first_and_ptx_is_what_is_left`"]
+fn child_with_cubins() {
+    use checks::kernels::{Axpy, Checks, MANIFEST, PTX};
+    let load = |arch: &str, cubin: &str, ptx: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!(r#""file":"sm_80/checks.ptx","cubin":"{arch}/checks.cubin""#);
+        let manifest = MANIFEST
+            .replace(r#""file":"sm_80/checks.ptx""#, &file)
+            .replace(r#""arch":"sm_80""#, &format!(r#""arch":"{arch}""#));
+        ["sm_80", "sm_90"].iter().for_each(|arch| std::fs::create_dir_all(folder.path().join(arch)).unwrap());
+        std::fs::write(folder.path().join("manifest.json"), manifest).unwrap();
+        std::fs::write(folder.path().join("sm_80/checks.ptx"), ptx).unwrap();
+        std::fs::write(folder.path().join(arch).join("checks.cubin"), cubin).unwrap();
+        let library = Runtime::cuda(0).unwrap().library_from_dir::<Checks>(folder.path()).unwrap();
+        library.kernel::<Axpy>().map(drop)
+    };
+    // No driver takes this PTX: what loads without it was the cubin.
+    let unreadable = ".version 99.0\n.target sm_80\n";
+    load("sm_90", "\x7fELF good\0", unreadable).unwrap();
+    load("sm_90", "\x7fELF bad\0", PTX).unwrap();
+    assert!(matches!(load("sm_90", "\x7fELF bad\0", unreadable), Err(Error::ModuleLoad { .. })));
+    // Machine code of another generation is not tried.
+    assert!(matches!(load("sm_80", "\x7fELF good\0", unreadable), Err(Error::ModuleLoad { .. })));
+}

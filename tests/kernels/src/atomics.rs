@@ -1,7 +1,7 @@
 //! Atomic updates of global and shared elements, in every scope.
 
-use cuda_std::atomic::{AtomicInteger, AtomicValue};
-use cuda_std::{DeviceCopy, Global, GlobalMut, Scope, kernel, shared::Dynamic, thread};
+use cuda_std::atomic::{AtomicInteger, AtomicValue, Ordering};
+use cuda_std::{DeviceCopy, Global, GlobalAtomic, GlobalMut, Scope, kernel, shared::Dynamic, thread};
 
 /// Scopes, in the order of the results.
 pub const SCOPES: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
@@ -92,5 +92,59 @@ pub fn last_block_sum(
         }
         // SAFETY: as above.
         unsafe { sum.write(0, total) };
+    }
+}
+
+/// `counts[x]` += 1 for each x of the input, by every thread; nothing in it is `unsafe`.
+#[kernel(module = "atomics")]
+pub fn histogram(input: Global<u32>, counts: GlobalAtomic<u32>) {
+    for i in thread::elements(input.len()) {
+        counts.atomic(input[i] as usize).fetch_add(1, Scope::Device);
+    }
+}
+
+/// Adds 1 to `sum[i]`, i = 0, 1, ..., with each ordering that an update can have; then `sum[5]` is stored and loaded with those
+/// that stores and loads can have.
+#[kernel(module = "atomics")]
+pub fn orderings(sum: GlobalAtomic<u32>) {
+    let all = [Ordering::Relaxed, Ordering::Acquire, Ordering::Release, Ordering::AcqRel, Ordering::SeqCst];
+    for (i, ordering) in all.into_iter().enumerate() {
+        for scope in SCOPES {
+            sum.atomic(i).ordered(ordering).fetch_add(1, scope);
+        }
+    }
+    for ordering in [Ordering::Relaxed, Ordering::Release, Ordering::SeqCst] {
+        sum.atomic(5).ordered(ordering).store(77, Scope::Device);
+    }
+    for ordering in [Ordering::Relaxed, Ordering::Acquire, Ordering::SeqCst] {
+        let found = sum.atomic(5).ordered(ordering).load(Scope::Device);
+        sum.atomic(6).fetch_max(found, Scope::Device);
+    }
+}
+
+/// `output[t]` = 3 `input[t]`, computed by one half of the block, handed to the other through `data` and announced by `flags`:
+/// release and acquire, or, wrongly, not.
+#[kernel(module = "atomics")]
+pub fn handed_on<const ORDERED: bool>(
+    input: Global<u32>,
+    mut data: GlobalMut<u32>,
+    flags: GlobalAtomic<u32>,
+    mut output: GlobalMut<u32>,
+) {
+    let (t, half) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize / 2);
+    let (release, acquire) =
+        if ORDERED { (Ordering::Release, Ordering::Acquire) } else { (Ordering::Relaxed, Ordering::Relaxed) };
+    let flag = flags.atomic(t % half);
+    // SAFETY: written before the flag is released, read after it is acquired. Wrong on purpose unless `ORDERED`.
+    unsafe {
+        if t < half {
+            data.write(t, input[t].wrapping_mul(3));
+            flag.ordered(release).store(1, Scope::Block);
+        } else {
+            while flag.ordered(acquire).load(Scope::Block) == 0 {
+                thread::nanosleep(50);
+            }
+            output.write(t - half, data.read(t - half));
+        }
     }
 }

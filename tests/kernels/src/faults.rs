@@ -1,6 +1,6 @@
 //! Kernels that do nothing, or do wrong on purpose.
 
-use cuda_std::{Global, GlobalMut, kernel, shared, thread};
+use cuda_std::{Global, GlobalMut, gpu_assert, gpu_panic, gpu_println, kernel, shared, thread};
 
 /// Does nothing with six arguments: what a launch costs.
 #[kernel(module = "empty")]
@@ -11,6 +11,51 @@ pub fn empty(_a: u32, _b: f32, _c: u64, _x: Global<f32>, _d: u32, _e: f32) {}
 pub fn traps() {
     if thread::index() + 1 == thread::count() {
         cuda_std::trap();
+    }
+}
+
+/// Asserts that no element is negative.
+#[kernel(module = "asserts")]
+pub fn asserts(x: Global<f32>) {
+    for i in thread::elements(x.len()) {
+        gpu_assert!(x[i] >= 0.0, "x[{}] is {}, which is negative", i.get(), x[i]);
+    }
+}
+
+/// Asserts without a message, in one thread.
+#[kernel(module = "asserts_plainly")]
+pub fn asserts_plainly() {
+    gpu_assert!(thread::index() != 70);
+}
+
+/// Panics in every thread at once: one of them is reported.
+#[kernel(module = "panics")]
+pub fn panics(code: i16) {
+    gpu_panic!("code {}", code);
+}
+
+/// Prints a line for each element.
+#[kernel(module = "prints")]
+pub fn prints(x: Global<f32>) {
+    for i in thread::elements(x.len()) {
+        gpu_println!("element {} of {:04x}: {:.3} {{100%}} {}", i.get(), x.len(), x[i], -7i8);
+    }
+}
+
+/// Waits, and gives how far each clock has come: cycles twice, then nanoseconds.
+#[kernel(module = "clocks")]
+pub fn clocks(mut output: GlobalMut<u64>) {
+    use cuda_std::clock::{clock, clock64, globaltimer};
+    let (short, long, time) = (clock(), clock64(), globaltimer());
+    for _ in 0..100 {
+        thread::nanosleep(100_000);
+    }
+    let passed = [u64::from(clock().wrapping_sub(short)), clock64() - long, globaltimer() - time];
+    for i in thread::elements(output.len().min(1)) {
+        for (k, passed) in passed.into_iter().enumerate() {
+            // SAFETY: one thread has the index.
+            unsafe { output.write(i.get() * 3 + k, passed) };
+        }
     }
 }
 

@@ -28,17 +28,17 @@ use crate::activations::{Learned, Snake};
 use crate::asynchronous::{
     box_additions, box_copies, copied, copied_to_mbarrier, named_barriers, pass_on, swapped_runs, tile_sums,
 };
-use crate::atomics::{arithmetic, bitwise, last_block_sum};
+use crate::atomics::{arithmetic, bitwise, handed_on, histogram, last_block_sum, orderings};
 use crate::blocks::{barriers, block_operations, carved};
 use crate::clusters::{cluster_exchange, cluster_indices, multicast, neighbour_sums};
 use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
 use crate::epilogues::SoftCap;
-use crate::faults::{dynamic_shared, empty, out_of_bounds, traps};
+use crate::faults::{asserts, asserts_plainly, clocks, dynamic_shared, empty, out_of_bounds, panics, prints, traps};
 use crate::rust_cuda::{gemm_naive, vecadd};
 use crate::tensor_cores::{Columns8, Columns64, Columns200, Columns256, matrices, warp_product, warpgroup_product};
-use crate::warps::{reductions, scans, shuffles, votes, warp_barriers};
+use crate::warps::{matched, reductions, scans, segments, shuffles, votes, warp_barriers};
 
 kernels! {
     /// The instances of the tests' kernels.
@@ -54,19 +54,29 @@ kernels! {
     empty;
     traps;
     out_of_bounds;
+    asserts;
+    asserts_plainly;
+    panics;
+    prints;
+    clocks;
     dynamic_shared;
     vecadd;
     gemm_naive;
-    shuffles<{u32, i32, f32, u64, i64, f64}>;
+    shuffles<{u32, i32, f32, u64, i64, f64, u8, i8, u16, i16, f16, bf16, u128, i128}>;
+    shuffles<{[f32; 4], [u16; 3]}>;
+    matched<{u8, bf16, f32, u64, u128}>;
+    segments<{u32, i32, u64, i64}, {6}>;
+    segments<{f32, f64}, {3}>;
     votes;
     reductions<{u32, i32}, {6}>;
-    reductions<f32, {3}>;
+    reductions<{u64, i64}, {6}>;
+    reductions<{f32, f64}, {3}>;
     scans<{u32, f32}>;
     warp_barriers;
     barriers;
-    block_operations<{u32, f32}>;
+    block_operations<{u32, i32, u64, i64, f32, f64}>;
     carved;
-    arithmetic<{i32, u32, i64, u64, f32, f64}>;
+    arithmetic<{i32, u32, i64, u64, f32, f64, f16, bf16}>;
     bitwise<{i32, u32, i64, u64}>;
     last_block_sum;
     matrices;
@@ -110,4 +120,7 @@ kernels! {
     gemm_simt<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16, bf16>;
     gemm_mma<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16>;
     gemm_wgmma<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16, {Tile128, Tile200}>;
+    histogram;
+    orderings;
+    handed_on<{true, false}>;
 }

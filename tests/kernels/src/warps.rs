@@ -2,7 +2,10 @@
 //!
 //! All have the form (input, output): one warp or more, thread `t` reads `input[t]` and writes its results at `output[t * n]`.
 
-use cuda_std::reduce::{Reduce, WarpReductionOp, warp_reduce, warp_scan_inclusive};
+use cuda_std::reduce::{
+    Reduce, WarpReductionOp, segment_reduce, segment_scan_exclusive, segment_scan_inclusive, warp_reduce,
+    warp_scan_inclusive,
+};
 use cuda_std::warp::{self, FULL, Word};
 use cuda_std::{DeviceCopy, Global, GlobalMut, kernel, thread};
 
@@ -122,6 +125,44 @@ pub fn warp_barriers(input: Global<u32>, mut output: GlobalMut<u32>) {
             let sum = output.read(t).wrapping_mul(3).wrapping_add(output.read(neighbour));
             warp::sync_warp(FULL);
             output.write(t, sum);
+        }
+    }
+}
+
+/// `output[t]` = the lanes whose `input[t]` is the same, and whether all are, for the whole warp: `warp_match_any` and
+/// `warp_match_all`.
+#[kernel(module = "warps")]
+pub fn matched<T: Word + DeviceCopy>(input: Global<T>, mut output: GlobalMut<u32>) {
+    let t = thread::index();
+    let value = input[t];
+    // SAFETY: each thread has a range of its own.
+    unsafe {
+        output.write(2 * t, warp::warp_match_any(FULL, value));
+        output.write(2 * t + 1, warp::warp_match_all(FULL, value).0);
+    }
+}
+
+/// How many numbers [`segments()`] writes for each thread, width and operation.
+pub const SEGMENTS: usize = 3;
+
+/// For each of [`WIDTHS`] and the first `OPS` operations: `input[t]` reduced over the segment, inclusive and exclusive scan.
+#[kernel(module = "warps")]
+pub fn segments<T: Reduce + DeviceCopy, const OPS: usize>(input: Global<T>, mut output: GlobalMut<T>) {
+    let t = thread::index();
+    let value = input[t];
+    let mut at = t * WIDTHS.len() * OPS * SEGMENTS;
+    for width in WIDTHS {
+        for op in OPERATIONS.into_iter().take(OPS) {
+            let results = [
+                segment_reduce(value, op, width),
+                segment_scan_inclusive(value, op, width),
+                segment_scan_exclusive(value, op, width),
+            ];
+            for result in results {
+                // SAFETY: each thread has a range of its own.
+                unsafe { output.write(at, result) };
+                at += 1;
+            }
         }
     }
 }

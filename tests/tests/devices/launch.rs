@@ -1,12 +1,15 @@
 //! Typed launches on a GPU: limits and faults give typed errors; the runtime's own checks run here as well.
 
 use test_kernels::TestKernels;
-use test_kernels::faults::{dynamic_shared, out_of_bounds, traps};
+use test_kernels::faults::{asserts, asserts_plainly, clocks, dynamic_shared, out_of_bounds, panics, prints, traps};
 use warpsmith::{Error, Runtime, Shape, checks};
 use warpsmith_tests::{TEST_KERNELS, TestResult, Tests};
 
-pub const TESTS: Tests =
-    Tests { gpu: &[("dynamic_shared_memory", dynamic_shared_memory), ("faults", faults)], ..Tests::NONE };
+pub const TESTS: Tests = Tests {
+    kernels: &[("messages", messages), ("clocks", clocks_run)],
+    gpu: &[("dynamic_shared_memory", dynamic_shared_memory), ("faults", faults), ("printed", printed)],
+    ..Tests::NONE
+};
 
 /// What the runtime checks of itself.
 pub const RUNTIME: Tests = Tests { everywhere: checks::EVERYWHERE, gpu: checks::GPU, ..Tests::NONE };
@@ -29,30 +32,105 @@ fn dynamic_shared_memory(runtime: &Runtime) -> TestResult {
     Ok(())
 }
 
-/// A trap and a refused index end the kernel with an error at the next synchronisation. They also end the context, so they run
-/// in processes of their own: this one, called again.
+/// What ends the context runs in a process of its own: this one, called again.
+fn in_a_process(name: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let output = std::process::Command::new(std::env::current_exe()?).env(FAULT, name).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() { Ok(text) } else { Err(format!("{name}: {text}").into()) }
+}
+
+/// A trap and a refused index end the kernel with an error at the next synchronisation.
 fn faults(_: &Runtime) -> TestResult {
     for fault in ["traps", "out_of_bounds"] {
-        let output = std::process::Command::new(std::env::current_exe()?).env(FAULT, fault).output()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success() && text.contains("as expected"), "{fault}: {text}");
+        let text = in_a_process(fault)?;
+        assert!(text.contains("failed with") && text.contains("as expected"), "{fault}: {text}");
     }
+    Ok(())
+}
+
+/// A message reaches the host, with the line, block and thread; the same text in the simulator and on a GPU.
+fn messages(runtime: &Runtime) -> TestResult {
+    for fault in ["asserts", "asserts_plainly", "panics"] {
+        if runtime.is_cuda() {
+            let text = in_a_process(fault)?;
+            assert!(text.contains("as expected"), "{fault}: {text}");
+        } else {
+            message(fault, runtime)?;
+        }
+    }
+    Ok(())
+}
+
+fn message(name: &str, runtime: &Runtime) -> TestResult {
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let (stream, shape) = (runtime.default_stream(), Shape::new([2, 1, 1], [64, 1, 1]));
+    let mut values = vec![0.25f32; 128];
+    values[100] = -1.5;
+    let x = runtime.buffer_from(&values)?;
+    let launched = match name {
+        "asserts" => runtime.kernel::<TestKernels, asserts>()?.launch(&stream, shape, (&x,)),
+        "asserts_plainly" => runtime.kernel::<TestKernels, asserts_plainly>()?.launch(&stream, shape, ()),
+        _ => runtime.kernel::<TestKernels, panics>()?.launch(&stream, shape, (-12,)),
+    };
+    // The simulator's launches are over when they return.
+    let error = launched.and_then(|()| runtime.synchronize()).expect_err("the kernel ends itself");
+    let Error::KernelPanicked { kernel, block, thread, message, file, line } = &error else {
+        return Err(format!("{name}: {error}").into());
+    };
+    let (expected, at) = match name {
+        "asserts" => ("x[100] is -1.5, which is negative", Some((1, 36))),
+        "asserts_plainly" => ("assertion failed: thread::index() != 70", Some((1, 6))),
+        _ => ("code -12", None),
+    };
+    assert_eq!((kernel.as_str(), message.as_str()), (name, expected));
+    assert!(at.is_none_or(|(b, t)| (*block, *thread) == ([b, 0, 0], [t, 0, 0])), "{error}");
+    assert!(file.ends_with("faults.rs") && (10..60).contains(line), "{error}");
+    // The error stays: on a GPU the context is lost.
+    if runtime.is_cuda() {
+        assert!(matches!(x.to_vec(), Err(Error::KernelPanicked { .. })));
+    }
+    println!("{name}: {error}, as expected");
+    Ok(())
+}
+
+/// Lines that a kernel prints are on standard output after a synchronisation.
+fn printed(_: &Runtime) -> TestResult {
+    let text = in_a_process("prints")?;
+    for line in ["element 0 of 0003: 0.500 {100%} -7", "element 2 of 0003: 2.500 {100%} -7"] {
+        assert!(text.lines().any(|it| it == line), "{line} is missing in {text}");
+    }
+    Ok(())
+}
+
+fn clocks_run(runtime: &Runtime) -> TestResult {
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let mut output = runtime.zeros::<u64>(3)?;
+    let shape = Shape::new([1; 3], [1, 1, 1]);
+    runtime.kernel::<TestKernels, clocks>()?.launch(&runtime.default_stream(), shape, (&mut output,))?;
+    let passed = output.to_vec()?;
+    assert!(passed.iter().all(|&ticks| ticks > 0), "{passed:?}");
     Ok(())
 }
 
 pub const FAULT: &str = "WARPSMITH_TEST_FAULT";
 
-/// Runs a kernel that does wrong and expects the driver's error.
+/// Runs a kernel that does what can be done once in a process.
 pub fn fault(name: &str) -> TestResult {
     let runtime = Runtime::cuda(0)?;
     runtime.register::<TestKernels>(TEST_KERNELS)?;
     let (stream, shape) = (runtime.default_stream(), Shape::new([2, 1, 1], [64, 1, 1]));
     match name {
         "traps" => runtime.kernel::<TestKernels, traps>()?.launch(&stream, shape, ())?,
-        _ => {
+        "out_of_bounds" => {
             let (x, mut y) = (runtime.zeros::<f32>(8)?, runtime.zeros::<f32>(8)?);
             runtime.kernel::<TestKernels, out_of_bounds>()?.launch(&stream, shape, (&x, &mut y))?;
         }
+        "prints" => {
+            let x = runtime.buffer_from(&[0.5f32, 1.5, 2.5])?;
+            runtime.kernel::<TestKernels, prints>()?.launch(&stream, shape, (&x,))?;
+            return Ok(runtime.synchronize()?);
+        }
+        _ => return message(name, &runtime),
     }
     match runtime.synchronize() {
         Err(Error::Driver { call, code, .. }) => println!("{name}: {call} failed with {code}, as expected"),

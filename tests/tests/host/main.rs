@@ -3,5 +3,6 @@
 mod asynchronous_checks;
 mod catalogue;
 mod contract;
+mod debugger;
 mod simulated;
 mod simulator_checks;

@@ -1,8 +1,11 @@
 //! What the simulator finds: a planted bug of each kind, with the line it names, and a right twin that it says nothing about.
 
+use cuda_std::atomic::Ordering;
+use cuda_std::cache::{Load, Store};
 use cuda_std::prelude::*;
 use cuda_std::simulator::{Error, Options, Shape, Whereabouts};
 use cuda_std::warp::FULL;
+use test_kernels::atomics::handed_on;
 use warpsmith_tests::TestResult;
 
 fn view<T: Copy>(slice: &mut [T]) -> GlobalMut<'_, T> {
@@ -280,6 +283,10 @@ fn other_mistakes() -> TestResult {
         ..Shape::new(1, threads)
     };
     run!(takes, shape(64), 64)?;
+    let mut x = vec![0];
+    let parameters = (GlobalAtomic::from_slice(&mut x),);
+    let error = simulator::launch::<wrong_order>(Shape::new(1, 1), parameters).unwrap_err().to_string();
+    assert!(error.contains("there is no ordering Release") && error.contains("simulator_checks.rs"), "{error}");
     let error = run!(takes, shape(65), 65).unwrap_err().to_string();
     assert!(error.contains("65 elements of 4 bytes at offset 16 don't fit into the 272 bytes"), "{error}");
     assert!(error.contains("simulator_checks.rs"), "{error}");
@@ -351,5 +358,149 @@ fn kernels_may_print_and_wait() -> TestResult {
     let mut x = vec![0; 33];
     simulator::launch::<sleeps>(Shape::new(1, 32), (view(&mut x),))?;
     assert_eq!(x, [1; 33]);
+    Ok(())
+}
+
+/// Half of the threads hand numbers on to the other half.
+#[test]
+fn release_and_acquire_order_threads_of_a_block() -> TestResult {
+    let input: Vec<u32> = (0..32).collect();
+    let run = |ordered: bool, seed: Option<u64>| {
+        let options = Options { seed, ..Options::CHECKED };
+        let (mut data, mut flags, mut output) = (vec![0; 32], vec![0; 32], vec![0; 32]);
+        let (data, flags) = (view(&mut data), GlobalAtomic::from_slice(&mut flags));
+        let parameters = (Global::from_slice(&input), data, flags, view(&mut output));
+        match ordered {
+            true => simulator::launch_with::<handed_on<true>>(options, Shape::new(1, 64), parameters),
+            false => simulator::launch_with::<handed_on<false>>(options, Shape::new(1, 64), parameters),
+        }
+    };
+    for seed in [None, Some(1), Some(2)] {
+        run(true, seed)?;
+        let error = run(false, seed).unwrap_err();
+        assert!(matches!(error, Error::Race { kernel: "handed_on", memory: "global", .. }), "{error}");
+    }
+    Ok(())
+}
+
+/// A load that would release.
+#[kernel]
+fn wrong_order(x: GlobalAtomic<u32>) {
+    x.atomic(0).ordered(Ordering::Release).load(Scope::Device);
+}
+
+/// Reads every element but those that thread 5 would have written, or also those.
+#[kernel]
+fn reads_all<const RIGHT: bool>(mut x: GlobalMut<u32>, mut sum: GlobalMut<u32>) {
+    let t = thread::thread_idx_x() as usize;
+    // SAFETY: own elements before the barrier, the neighbour's after it.
+    unsafe {
+        if RIGHT || t != 5 {
+            x.write(t, 1);
+        }
+        thread::sync_threads();
+        sum.write(t, x.read((t + 1) % 32));
+    }
+}
+
+/// y = x
+#[kernel]
+fn copies(x: Global<f64>, mut y: GlobalMut<f64>) {
+    for i in thread::elements(x.len()) {
+        y.set(i, x[i]);
+    }
+}
+
+warpsmith::kernels! {
+    /// Kernels that need a runtime.
+    struct Checked;
+    reads_all<{true, false}>;
+    copies;
+    whole_blocks;
+}
+
+/// On the simulator's runtime, buffers that are made without contents are watched.
+#[test]
+fn reads_of_uninitialized_buffers() -> TestResult {
+    let runtime = warpsmith::Runtime::simulator();
+    runtime.register::<Checked>(b"the simulator needs none")?;
+    let (stream, shape) = (runtime.default_stream(), warpsmith::Shape::new([1; 3], [32, 1, 1]));
+    // SAFETY: written by the kernel, or read on purpose: host memory has contents anyway.
+    let uninitialized = || unsafe { runtime.uninitialized::<u32>(32) };
+    let (mut x, mut sum) = (uninitialized()?, runtime.zeros(32)?);
+    let error = runtime.kernel::<Checked, reads_all<false>>()?.launch(&stream, shape, (&mut x, &mut sum)).unwrap_err();
+    match error {
+        warpsmith::Error::Simulated(Error::UnwrittenGlobal { kernel: "reads_all", access, index: 5 }) => {
+            assert_eq!((access.block, access.thread, access.what), ([0; 3], [4, 0, 0], "reads"));
+            assert!(access.place.file().ends_with("simulator_checks.rs"));
+        }
+        other => panic!("{other}"),
+    }
+    let mut x = uninitialized()?;
+    runtime.kernel::<Checked, reads_all<true>>()?.launch(&stream, shape, (&mut x, &mut sum))?;
+
+    // SAFETY: as above.
+    let (mut x, mut y) = unsafe { (runtime.uninitialized::<f64>(32)?, runtime.uninitialized::<f64>(32)?) };
+    let copies = runtime.kernel::<Checked, copies>()?;
+    x.slice_mut(..31)?.fill(1.0)?;
+    let error = copies.launch(&stream, shape, (&x, &mut y)).unwrap_err().to_string();
+    assert!(error.contains("element 31 of an uninitialized buffer is read before anyone wrote it"), "{error}");
+    x.slice_mut(31..)?.copy_from_slice(&[2.0])?;
+    copies.launch(&stream, shape, (&x, &mut y))?;
+    assert_eq!(y.to_vec()?[30..], [1.0, 2.0]);
+    Ok(())
+}
+
+/// Requires whole blocks.
+#[kernel(block = (16, 2))]
+fn whole_blocks(mut x: GlobalMut<u32>) {
+    for i in thread::elements(x.len()) {
+        x.set(i, thread::thread_idx_y());
+    }
+}
+
+#[test]
+fn blocks_have_the_shape_that_the_kernel_requires() -> TestResult {
+    let shape = |block| Shape { grid: [1; 3], block, dynamic_shared_bytes: 0 };
+    let error = run!(whole_blocks, shape([32, 1, 1]), 32).unwrap_err();
+    assert_eq!(error, Error::WrongBlock { kernel: "whole_blocks", block: [32, 1, 1], required: [16, 2, 1] });
+    run!(whole_blocks, shape([16, 2, 1]), 32)?;
+    // The runtime gives the error that a GPU's would.
+    let runtime = warpsmith::Runtime::simulator();
+    runtime.register::<Checked>(b"the simulator needs none")?;
+    let (mut x, shape) = (runtime.zeros::<u32>(32)?, warpsmith::Shape::new([1; 3], [32, 1, 1]));
+    let kernel = runtime.kernel::<Checked, whole_blocks>()?;
+    let error = kernel.launch(&runtime.default_stream(), shape, (&mut x,)).unwrap_err();
+    assert!(matches!(error, warpsmith::Error::BlockShape { expected: [16, 2, 1], .. }), "{error}");
+    Ok(())
+}
+
+/// Vectors of four at `index`, and what is written with hints.
+#[kernel]
+fn vectors(index: usize, x: Global<f32>, mut y: GlobalMut<f32>) {
+    // SAFETY: one thread.
+    unsafe { y.store_vector(0, x.load_vector::<4>(index, Load::Streaming), Store::Streaming) };
+    for i in thread::elements(y.len()).skip(4) {
+        let value = x.load(i.get(), Load::Keep);
+        y.store(i, value, Store::L2);
+    }
+}
+
+#[test]
+fn vectors_are_aligned_and_in_bounds() -> TestResult {
+    #[repr(align(16))]
+    struct Aligned([f32; 8]);
+    let x = Aligned([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    let mut y = Aligned([9.0; 8]);
+    let mut run = |index| {
+        let parameters = (index, Global::from_slice(&x.0), view(&mut y.0));
+        simulator::launch::<vectors>(Shape::new(1, 1), parameters)
+    };
+    run(4)?;
+    let error = run(2).unwrap_err().to_string();
+    assert!(error.contains("element 2 does not begin at a multiple of 16 bytes"), "{error}");
+    let error = run(8).unwrap_err().to_string();
+    assert!(error.contains("index 11 is out of bounds: the view has 8 elements"), "{error}");
+    assert_eq!(y.0, [4.0, 5.0, 6.0, 7.0, 4.0, 5.0, 6.0, 7.0]);
     Ok(())
 }

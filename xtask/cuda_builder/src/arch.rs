@@ -87,6 +87,10 @@ architectures! {
 }
 
 impl Arch {
+    /// The generations in use, from Turing to Blackwell, with Hopper's own instructions.
+    pub const USUAL: &[Arch] =
+        &[Arch::SM_75, Arch::SM_80, Arch::SM_86, Arch::SM_89, Arch::SM_90, Arch::SM_90A, Arch::SM_100, Arch::SM_120];
+
     /// The compute capability: (9, 0) for `sm_90` and `sm_90a`.
     pub const fn compute_capability(self) -> (u16, u16) {
         (self.number / 10, self.number % 10)
@@ -106,6 +110,12 @@ impl Arch {
             }
             Reach::Specific => self.number == least.number && matches!(self.reach, Reach::Specific),
         }
+    }
+
+    /// Whether machine code (a cubin) assembled for `self` runs on a device of compute capability `major`.`minor`: unlike PTX, it
+    /// doesn't carry over to another major version.
+    pub const fn cubin_runs_on(self, major: u16, minor: u16) -> bool {
+        major == self.number / 10 && self.runs_on(major, minor)
     }
 
     /// Whether PTX built for `self` loads on a device of compute capability `major`.`minor`.
@@ -261,6 +271,10 @@ mod tests {
         assert!(Arch::SM_80.runs_on(9, 0) && !Arch::SM_90.runs_on(8, 9));
         assert!(Arch::SM_90A.runs_on(9, 0) && !Arch::SM_90A.runs_on(10, 0));
         assert!(Arch::SM_100F.runs_on(10, 3) && !Arch::SM_100F.runs_on(12, 0));
+        assert!(
+            Arch::SM_80.cubin_runs_on(8, 9) && !Arch::SM_86.cubin_runs_on(8, 0) && !Arch::SM_80.cubin_runs_on(9, 0)
+        );
+        assert!(Arch::SM_90A.cubin_runs_on(9, 0) && !Arch::SM_90A.cubin_runs_on(10, 0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::arch::Arch;
 use crate::artifacts::Artifacts;
 use crate::cache::{self, Cache, Key};
-use crate::discover::Toolchain;
+use crate::discover::{self, Ptxas, Toolchain};
 use crate::error::{BuildError, IoContext};
 use crate::manifest::Manifest;
 use crate::nested_cargo::{self, Request};
@@ -35,6 +35,9 @@ pub struct CudaBuilder {
     arguments: Vec<String>,
     release: bool,
     line_info: bool,
+    fault_messages: bool,
+    cubins: bool,
+    families: Vec<String>,
     llvm_ir: bool,
     fma_contraction: bool,
     ftz: bool,
@@ -53,6 +56,9 @@ impl CudaBuilder {
             arguments: Vec::new(),
             release: true,
             line_info: false,
+            fault_messages: false,
+            cubins: false,
+            families: Vec::new(),
             llvm_ir: false,
             fma_contraction: false,
             ftz: false,
@@ -97,6 +103,28 @@ impl CudaBuilder {
     /// Whether the PTX names source lines (`.loc`), for profilers. Default: false, since every edited line changes them.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
+        self
+    }
+
+    /// Whether each module is assembled as well, by ptxas, which must be there: the output then has a cubin beside each PTX, which
+    /// loads without the driver's compiler where it fits the device. Default: false.
+    pub fn cubins(mut self, cubins: bool) -> Self {
+        self.cubins = cubins;
+        self
+    }
+
+    /// Builds only these modules and families: `map.relu`, or `map` for all modules of that name up to the first point. Default:
+    /// all.
+    pub fn families(mut self, families: &[impl AsRef<str>]) -> Self {
+        self.families.extend(families.iter().map(|family| family.as_ref().to_owned()));
+        self
+    }
+
+    /// Whether an index out of bounds, and any other panic of Rust's, tells the host its message, file and line. Default: false,
+    /// which ends the kernel by a plain trap. (`gpu_assert!` and `gpu_panic!` have their messages either way.) For debugging:
+    /// the PTX then changes with every edited line, and each check costs registers and instructions.
+    pub fn fault_messages(mut self, messages: bool) -> Self {
+        self.fault_messages = messages;
         self
     }
 
@@ -177,11 +205,15 @@ impl CudaBuilder {
             target_dir: &target_dir,
             release: self.release,
             line_info: self.line_info,
+            fault_messages: self.fault_messages,
             arguments: &self.arguments,
         };
         let messages = nested_cargo::run(&toolchain, &request)?;
         let artifacts = Artifacts::parse(&messages, &path, &toolchain.core_source)?;
-        let code = self.link(&toolchain, &artifacts, &path, &store)?;
+        // Where `cargo xtask setup` puts it, in a folder around this one, before the system's.
+        let packages: Vec<PathBuf> = target_dir.ancestors().skip(1).map(|outer| outer.join("tools/python")).collect();
+        let ptxas = self.cubins.then(|| discover::ptxas(&packages)).transpose()?;
+        let code = self.link(&toolchain, ptxas, &artifacts, &path, &store)?;
         if in_build_script {
             artifacts.sources().iter().for_each(|file| println!("cargo::rerun-if-changed={}", file.display()));
         }
@@ -192,6 +224,7 @@ impl CudaBuilder {
     fn link(
         &self,
         toolchain: &Toolchain,
+        ptxas: Option<Ptxas>,
         artifacts: &Artifacts,
         path: &Path,
         store: &Path,
@@ -199,12 +232,15 @@ impl CudaBuilder {
         let options = Options {
             archs: if self.archs.is_empty() { vec![Arch::default()] } else { self.archs.clone() },
             float: FloatMode { ftz: self.ftz, contract: self.fma_contraction },
+            families: self.families.clone(),
+            ptxas,
             llvm_ir: self.llvm_ir,
             whole: self.copies.iter().any(|path| path.extension().is_some_and(|extension| extension == "ptx")),
         };
-        let identity = Key::new("output")
-            .with(path.as_os_str().as_encoded_bytes())
-            .with(format!("{options:?} {} {} {:?}", self.release, self.line_info, self.arguments));
+        let identity = Key::new("output").with(path.as_os_str().as_encoded_bytes()).with(format!(
+            "{options:?} {} {} {} {:?}",
+            self.release, self.line_info, self.fault_messages, self.arguments
+        ));
         let mut key =
             identity.clone().with(&toolchain.rustc_version).with(&toolchain.llvm_version).with_file(&artifacts.root)?;
         for rlib in artifacts.dependencies.iter().chain(&artifacts.core) {
@@ -250,7 +286,7 @@ pub struct DeviceCode {
 }
 
 impl DeviceCode {
-    /// The folder of `manifest.json` and `sm_XX/<module>.ptx`. The next build with the same options rewrites it.
+    /// The folder of `manifest.json`, `sm_XX/<module>.ptx` and, if asked for, `sm_XX/<module>.cubin`. The next build with the same options rewrites it.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

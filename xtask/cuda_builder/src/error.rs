@@ -43,7 +43,7 @@ pub enum BuildError {
         /// What is missing.
         what: &'static str,
     },
-    /// One of LLVM's tools failed.
+    /// One of LLVM's tools, or ptxas, failed.
     #[error("{} failed ({status}){}:\n{message}", tool.display(), context_text(context))]
     Llvm {
         /// The tool.
@@ -96,6 +96,14 @@ pub enum BuildError {
         asked: String,
         /// The directive's value.
         got: String,
+    },
+    /// No module has a name that was asked for.
+    #[error("{crate_name} has no module or family of the names {}; a module's family is its name up to the first point", families.join(", "))]
+    NoModules {
+        /// The crate.
+        crate_name: String,
+        /// What was asked for.
+        families: Vec<String>,
     },
     /// Code refers to something that nothing defines.
     #[error("module {module} for {arch}: undefined symbol{}: {}; a device crate can call only Rust code, and vprintf, __assertfail, malloc and free of the CUDA driver", if symbols.len() == 1 { "" } else { "s" }, symbols.join(", "))]

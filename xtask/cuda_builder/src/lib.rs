@@ -23,6 +23,8 @@ pub mod manifest;
 #[cfg(feature = "build")]
 mod artifacts;
 #[cfg(feature = "build")]
+mod assemble;
+#[cfg(feature = "build")]
 mod builder;
 #[cfg(feature = "build")]
 mod cache;

@@ -46,6 +46,10 @@ pub struct Module {
     pub ptx_isa: PtxIsa,
     /// The file, relative to the manifest, with `/` between folders.
     pub file: String,
+    /// The same as machine code for this architecture, if it was assembled: it loads without the driver's compiler, on devices
+    /// of the same major version ([`Arch::cubin_runs_on`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cubin: Option<String>,
     /// The kernels, ordered by name.
     pub entries: Vec<Entry>,
 }

@@ -27,6 +27,8 @@ pub struct Request<'a> {
     pub release: bool,
     /// Source lines in the PTX.
     pub line_info: bool,
+    /// Messages for bounds checks and panics.
+    pub fault_messages: bool,
     /// Further arguments of `cargo rustc`.
     pub arguments: &'a [String],
 }
@@ -54,6 +56,13 @@ pub fn run(toolchain: &Toolchain, request: &Request<'_>) -> Result<String, Build
         .arg(request.target_dir);
     if request.release {
         command.arg("--release");
+    }
+    if request.fault_messages {
+        // For cuda_std alone, whose accessors then pass the caller's line on: core is not built again.
+        let profile = if request.release { "release" } else { "dev" };
+        let flags = r#"rustflags=["--cfg","warpsmith_debug"]"#;
+        command.arg("-Zprofile-rustflags").arg("--config");
+        command.arg(format!("profile.{profile}.package.warpsmith-cuda-std.{flags}"));
     }
     command.args(request.arguments);
     // The rest reaches the root crate only, so that dependencies and core serve every caller of this target folder.

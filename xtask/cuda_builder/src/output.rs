@@ -32,7 +32,8 @@ impl Output {
         }
         let manifest: Manifest = serde_json::from_slice(&fs::read(self.folder.join(FILE_NAME)).ok()?).ok()?;
         let present = |path: &Path| path.is_file();
-        let modules = manifest.modules.iter().all(|module| present(&self.folder.join(&module.file)));
+        let files = manifest.modules.iter().flat_map(|module| std::iter::once(&module.file).chain(&module.cubin));
+        let modules = files.into_iter().all(|file| present(&self.folder.join(file)));
         (modules && present(&self.archive(&manifest.crate_name))).then_some(manifest)
     }
 
@@ -58,7 +59,7 @@ impl Output {
         let mut written = BTreeSet::from([self.folder.join(FILE_NAME), archive.clone()]);
         for (name, content) in &linked.files {
             let path = self.folder.join(name);
-            cache::write(&path, content.as_bytes())?;
+            cache::write(&path, content)?;
             written.insert(path);
         }
         if let Some(whole) = &linked.whole {
@@ -73,17 +74,17 @@ impl Output {
     }
 }
 
-/// The archive: manifest and PTX, deflated, with fixed times so that the same content gives the same bytes.
+/// The archive: manifest, PTX and cubins, deflated, with fixed times so that the same content gives the same bytes.
 fn zip(linked: &Linked, manifest: &str) -> zip::result::ZipResult<Vec<u8>> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Deflated)
         .last_modified_time(zip::DateTime::default());
-    let ptx = linked.files.iter().filter(|(name, _)| name.ends_with(".ptx"));
-    let files = ptx.map(|(name, content)| (name.as_str(), content.as_str()));
-    for (name, content) in std::iter::once((FILE_NAME, manifest)).chain(files) {
+    let code = linked.files.iter().filter(|(name, _)| name.ends_with(".ptx") || name.ends_with(".cubin"));
+    let files = code.map(|(name, content)| (name.as_str(), content.as_slice()));
+    for (name, content) in std::iter::once((FILE_NAME, manifest.as_bytes())).chain(files) {
         writer.start_file(name, options)?;
-        writer.write_all(content.as_bytes())?;
+        writer.write_all(content)?;
     }
     Ok(writer.finish()?.into_inner())
 }

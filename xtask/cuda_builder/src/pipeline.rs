@@ -6,9 +6,10 @@ use rayon::prelude::*;
 
 use crate::arch::{Arch, PtxIsa};
 use crate::artifacts::Artifacts;
+use crate::assemble::assemble;
 use crate::cache::Cache;
 use crate::compile::{Compiled, Job, compile};
-use crate::discover::Toolchain;
+use crate::discover::{Ptxas, Toolchain};
 use crate::error::BuildError;
 use crate::ir::Module as IrModule;
 use crate::link::link;
@@ -26,10 +27,21 @@ pub struct Options {
     pub archs: Vec<Arch>,
     /// Floating-point modes.
     pub float: FloatMode,
+    /// Build these modules and families (modules of the same name up to the first point) only; none: all.
+    pub families: Vec<String>,
+    /// Assemble each module too.
+    pub ptxas: Option<Ptxas>,
     /// Keep the optimised IR.
     pub llvm_ir: bool,
     /// Compile all entries as one module for the first architecture as well.
     pub whole: bool,
+}
+
+impl Options {
+    fn builds(&self, module: &str) -> bool {
+        let family = module.split('.').next().unwrap_or_default();
+        self.families.is_empty() || self.families.iter().any(|wanted| wanted == family || wanted == module)
+    }
 }
 
 /// What the linker step made.
@@ -37,7 +49,7 @@ pub struct Linked {
     /// The manifest.
     pub manifest: Manifest,
     /// Relative path and content of each output file but the manifest.
-    pub files: Vec<(String, String)>,
+    pub files: Vec<(String, Vec<u8>)>,
     /// The PTX of the whole crate for the first architecture, if asked for.
     pub whole: Option<String>,
 }
@@ -68,13 +80,21 @@ pub fn run(
         for (entry, marker) in buildable(&markers, arch) {
             groups.entry(marker.module.as_deref().unwrap_or(crate_name)).or_default().push((entry, marker));
         }
+        groups.retain(|name, _| options.builds(name));
         work.extend(groups.into_iter().map(|(name, group)| (name.to_owned(), arch, group)));
     }
+    if work.is_empty() && !options.families.is_empty() {
+        return Err(BuildError::NoModules { crate_name: crate_name.clone(), families: options.families.clone() });
+    }
     let built = |(name, arch, group): &(String, Arch, Group<'_>)| {
-        build_module(toolchain, cache, &module, name, *arch, group, options.llvm_ir)
+        let (mut description, compiled) = build_module(toolchain, cache, &module, name, *arch, group, options.llvm_ir)?;
+        let cubin =
+            options.ptxas.as_ref().map(|ptxas| assemble(ptxas, cache, name, *arch, &compiled.ptx)).transpose()?;
+        description.cubin = cubin.is_some().then(|| format!("{arch}/{name}.cubin"));
+        Ok::<_, BuildError>((description, compiled, cubin))
     };
     let mut built = work.par_iter().map(built).collect::<Result<Vec<_>, _>>()?;
-    built.sort_by(|(a, _), (b, _)| (&a.name, a.arch).cmp(&(&b.name, b.arch)));
+    built.sort_by(|(a, ..), (b, ..)| (&a.name, a.arch).cmp(&(&b.name, b.arch)));
     let whole = match options.archs.first() {
         Some(&arch) if options.whole => {
             let group: Group<'_> = buildable(&markers, arch).collect();
@@ -84,11 +104,12 @@ pub fn run(
     };
     let mut files = Vec::new();
     let mut modules = Vec::new();
-    for (module, compiled) in built {
+    for (module, compiled, cubin) in built {
         if let Some(llvm_ir) = compiled.llvm_ir {
-            files.push((format!("{}/{}.ll", module.arch, module.name), llvm_ir));
+            files.push((format!("{}/{}.ll", module.arch, module.name), llvm_ir.into_bytes()));
         }
-        files.push((module.file.clone(), compiled.ptx));
+        files.push((module.file.clone(), compiled.ptx.into_bytes()));
+        files.extend(module.cubin.clone().zip(cubin));
         modules.push(module);
     }
     let manifest = Manifest {
@@ -126,7 +147,7 @@ fn build_module(
     let compiled = compile(toolchain, cache, &job)?;
     let ptx = check(&job, group, &compiled.ptx)?;
     let file = format!("{arch}/{name}.ptx");
-    let module = Module { name: name.to_owned(), arch, ptx_isa: ptx.version, file, entries: ptx.entries };
+    let module = Module { name: name.to_owned(), arch, ptx_isa: ptx.version, file, cubin: None, entries: ptx.entries };
     Ok((module, compiled))
 }
 

@@ -214,3 +214,25 @@ fn the_toolchain_is_complete() {
     let toolchain = Toolchain::discover().unwrap_or_else(|error| panic!("{error}"));
     println!("{toolchain:#?}");
 }
+
+/// Machine code beside the PTX, and only the modules that are asked for.
+#[test]
+fn cubins_and_families() {
+    let folder = tempfile::tempdir().unwrap();
+    write_crate(folder.path(), &[ABI, SHARED, HOPPER]);
+    let some = || builder(folder.path()).archs(&[Arch::SM_80, Arch::SM_90A]).families(&["tile", "hopper"]);
+    let code = match some().cubins(true).build() {
+        Err(BuildError::Toolchain(error)) => return eprintln!("SKIPPED: {error}"),
+        result => result.unwrap_or_else(|error| panic!("{error}")),
+    };
+    let cubins: Vec<_> = code.manifest().modules.iter().map(|module| module.cubin.clone().unwrap()).collect();
+    assert_eq!(cubins, ["sm_90a/hopper.cubin", "sm_80/tile.cubin", "sm_90a/tile.cubin"]);
+    for cubin in &cubins {
+        assert!(fs::read(code.directory().join(cubin)).unwrap().starts_with(b"\x7fELF"), "{cubin}");
+    }
+    let archive = zip::ZipArchive::new(fs::File::open(code.archive()).unwrap()).unwrap();
+    assert_eq!(archive.len(), 7);
+    assert!(some().cubins(true).build().unwrap().is_fresh());
+    let error = builder(folder.path()).families(&["nothing"]).build().unwrap_err();
+    assert!(matches!(error, BuildError::NoModules { .. }), "{error}");
+}

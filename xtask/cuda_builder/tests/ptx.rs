@@ -1,17 +1,18 @@
-//! Checks on the PTX of the kernels in `tests/ptx`. Each file opens with the rule that it guards, then says:
+//! Checks on the PTX of the kernels in `tests/ptx`, which are bare Rust, and in `tests/language`, which are written with
+//! `cuda_std`. Each file opens with the rule that it guards, then says:
 //! - `// ARCH: sm_90a`: look at that architecture's PTX (otherwise sm_80's);
 //! - `// CHECK-LABEL: name`: what follows is about that entry or what it calls, up to the next label;
 //! - `// CHECK: text`: the text comes next, somewhere behind what the last one found;
 //! - `// CHECK-NOT: text`: the text is nowhere in the entry (the file, before any label);
 //! - `// CHECK-COUNT-2: text`: it is there exactly twice.
 //!
-//! All files are modules of one crate, and each file's kernels name it as their `.nv:module=`.
+//! All files of a folder are modules of one crate, and each file's kernels name it as their module.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use cuda_builder::{Arch, CudaBuilder};
+use cuda_builder::{Arch, CudaBuilder, DeviceCode};
 
 const MANIFEST: &str = "[package]\nname = \"ptx_tests\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[lib]\n[workspace]\n";
 
@@ -76,28 +77,32 @@ fn check(source: &str, ptx: &str) -> Result<(), String> {
     Ok(())
 }
 
-#[test]
-fn rules_hold() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ptx");
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join("src")).unwrap();
-    fs::write(folder.path().join("Cargo.toml"), MANIFEST).unwrap();
-    let mut lib = LIB.to_owned();
+/// Writes a crate whose modules are the files of `tests/<folder>`; the name and text of each.
+fn write_crate(target: &Path, folder: &str, dependencies: &str, head: &str) -> Vec<(String, String)> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    fs::create_dir(target.join("src")).unwrap();
+    fs::write(target.join("Cargo.toml"), format!("{MANIFEST}{dependencies}")).unwrap();
+    let mut lib = head.to_owned();
     let mut files = Vec::new();
-    for file in fs::read_dir(here).unwrap() {
+    for file in fs::read_dir(tests.join(folder)).unwrap() {
         let file = file.unwrap().path();
         let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
         writeln!(lib, "#[path = {file:?}] pub mod {name};").unwrap();
         files.push((name, fs::read_to_string(&file).unwrap()));
     }
-    fs::write(folder.path().join("src/lib.rs"), lib).unwrap();
-    let code = CudaBuilder::new(folder.path())
-        .archs(&[Arch::SM_80, Arch::SM_90A])
-        .target_dir(Path::new(env!("CARGO_TARGET_TMPDIR")).join("device"))
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"));
+    fs::write(target.join("src/lib.rs"), lib).unwrap();
+    files
+}
+
+fn builder(folder: &Path) -> CudaBuilder {
+    let builder = CudaBuilder::new(folder).archs(&[Arch::SM_80, Arch::SM_90A]);
+    builder.target_dir(Path::new(env!("CARGO_TARGET_TMPDIR")).join("device"))
+}
+
+/// Holds every file against its rules.
+fn expect_rules(files: &[(String, String)], code: &DeviceCode) {
     let mut failures = String::new();
-    for (name, source) in &files {
+    for (name, source) in files {
         assert!(source.starts_with("// ") && !source.starts_with("// CHECK"), "{name} must open with its rule");
         assert!(source.contains("// CHECK"), "{name} checks nothing");
         let arch = source.lines().find_map(|line| line.strip_prefix("// ARCH: ")).unwrap_or("sm_80");
@@ -109,6 +114,38 @@ fn rules_hold() {
         }
     }
     assert!(failures.is_empty(), "{failures}");
+}
+
+#[test]
+fn rules_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = write_crate(folder.path(), "ptx", "", LIB);
+    let code = builder(folder.path()).build().unwrap_or_else(|error| panic!("{error}"));
+    expect_rules(&files, &code);
+}
+
+#[test]
+fn rules_hold_for_cuda_std() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let dependencies = format!(
+        "[dependencies]\ncuda_std = {{ package = \"warpsmith-cuda-std\", path = {:?} }}\n",
+        workspace.join("gpu/cuda_std")
+    );
+    let files = write_crate(folder.path(), "language", &dependencies, "#![no_std]\n");
+    // What this workspace is built with, so that nothing newer is looked for.
+    fs::copy(workspace.join("Cargo.lock"), folder.path().join("Cargo.lock")).unwrap();
+    let code = builder(folder.path()).build().unwrap_or_else(|error| panic!("{error}"));
+    expect_rules(&files, &code);
+
+    // Bounds checks have messages on request only.
+    let message = |code: &DeviceCode| {
+        let ptx = fs::read_to_string(code.directory().join("sm_80/global_views.ptx")).unwrap();
+        let bytes: Vec<String> = b"the view has ".iter().map(u8::to_string).collect();
+        ptx.contains("__warpsmith_fault_record") && ptx.contains(&bytes.join(", "))
+    };
+    assert!(!message(&code));
+    assert!(message(&builder(folder.path()).fault_messages(true).build().unwrap_or_else(|error| panic!("{error}"))));
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Bundle {
         let script = out.join(SCRIPT);
         fs::write(&script, RUN).with_context(|| format!("can't write {}", script.display()))?;
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-        let built = DeviceCrate::default_one().build(&crate::device_crate::DEFAULT_ARCHS, false)?;
+        let built = DeviceCrate::default_one().build(&crate::device_crate::DEFAULT_ARCHS, false, false)?;
         let ptx = out.join("ptx");
         fs::create_dir_all(&ptx).with_context(|| format!("can't create {}", ptx.display()))?;
         let archive = built.code.archive();

@@ -142,6 +142,7 @@ mod tests {
             arch: Arch::SM_80,
             ptx_isa: "7.0".parse().unwrap(),
             file: "sm_80/m.ptx".into(),
+            cubin: None,
             entries: entries.iter().map(entry).collect(),
         }
     }

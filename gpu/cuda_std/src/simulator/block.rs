@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -13,12 +14,16 @@ use super::error::{Error, Place, Whereabouts};
 use super::group::Group;
 use super::mbarrier::Mbarrier;
 use super::named::Named;
+use super::orders::Orders;
 use super::watch::GlobalWatch;
 use super::window::Window;
 use super::{CURRENT, Random, Shape, coordinates};
 
 /// Lanes of a warp.
 pub(crate) const LANES: u32 = 32;
+
+/// What each lane brought to a warp operation, for all who took part.
+pub(crate) type Gathered = Rc<[u128; LANES as usize]>;
 
 /// What a simulated thread knows of itself.
 pub(crate) struct Context {
@@ -30,8 +35,8 @@ pub(crate) struct Context {
     state: *const State,
     yielder: *const Yielder<(), ()>,
     /// What a warp operation gave it, and gave back from each lane.
-    deposit: Cell<u64>,
-    gathered: Cell<[u64; LANES as usize]>,
+    deposit: Cell<u128>,
+    gathered: Cell<Option<Gathered>>,
     /// What a barrier or `activemask` gave back.
     answer: Cell<u32>,
     /// Stores of the copy engine that it began.
@@ -99,13 +104,7 @@ impl Context {
     }
 
     /// Waits for the lanes of `mask`. Gives the value that each of them brought.
-    pub(crate) fn exchange(
-        &self,
-        operation: &'static str,
-        mask: u32,
-        value: u64,
-        place: Place,
-    ) -> [u64; LANES as usize] {
+    pub(crate) fn exchange(&self, operation: &'static str, mask: u32, value: u128, place: Place) -> Gathered {
         let state = self.state();
         let lane = self.number % LANES;
         if mask >> lane & 1 == 0 {
@@ -131,7 +130,7 @@ impl Context {
         if !complete {
             state.waits.borrow_mut()[self.number as usize] = Wait::Lanes { operation, mask, place };
             self.suspend();
-            return self.gathered.get();
+            return self.gathered.take().expect("the last lane gave it");
         }
         let mut gathered = [0; LANES as usize];
         gathered[lane as usize] = value;
@@ -139,7 +138,9 @@ impl Context {
         for other in others() {
             gathered[other as usize] = state.context(warp * LANES + other).deposit.get();
         }
-        state.release(others().map(|other| warp * LANES + other), |context| context.gathered.set(gathered));
+        let gathered = Gathered::new(gathered);
+        let give = |context: &Context| context.gathered.set(Some(Gathered::clone(&gathered)));
+        state.release(others().map(|other| warp * LANES + other), give);
         gathered
     }
 
@@ -232,6 +233,7 @@ pub(crate) struct State {
     arrived: Cell<u32>,
     votes: Cell<u32>,
     first_at_barrier: Cell<Option<(u32, &'static str, Place)>>,
+    pub(crate) orders: Orders,
 }
 
 impl State {
@@ -337,6 +339,7 @@ impl Block<'_> {
             arrived: Cell::new(0),
             votes: Cell::new(0),
             first_at_barrier: Cell::new(None),
+            orders: Orders::new(watch, count),
         }
     }
 
@@ -397,7 +400,7 @@ impl Block<'_> {
                 state,
                 yielder,
                 deposit: Cell::new(0),
-                gathered: Cell::new([0; 32]),
+                gathered: Cell::new(None),
                 answer: Cell::new(0),
                 stores: Cell::default(),
                 copies: Copies::default(),

@@ -144,6 +144,15 @@ pub enum Error {
         /// The element of its array.
         index: usize,
     },
+    /// A buffer that was made without contents was read where nobody wrote it.
+    UnwrittenGlobal {
+        /// The kernel.
+        kernel: &'static str,
+        /// The read.
+        access: Box<Access>,
+        /// The element of its view.
+        index: usize,
+    },
     /// Two threads touched one element, at least one wrote, and nothing orders the two.
     Race {
         /// The kernel.
@@ -156,6 +165,15 @@ pub enum Error {
         first: Box<Access>,
         /// The other one.
         second: Box<Access>,
+    },
+    /// The block is not the one that the kernel requires.
+    WrongBlock {
+        /// The kernel.
+        kernel: &'static str,
+        /// What was asked for.
+        block: [u32; 3],
+        /// What `#[kernel(block = ...)]` says.
+        required: [u32; 3],
     },
     /// The grid or the block is outside the hardware's limits.
     InvalidShape {
@@ -212,10 +230,18 @@ impl fmt::Display for Error {
                 f,
                 "{kernel}: element {index} of shared memory is read before any thread of the block wrote it: {access}"
             ),
+            Self::UnwrittenGlobal { kernel, access, index } => write!(
+                f,
+                "{kernel}: element {index} of an uninitialized buffer is read before anyone wrote it: {access}; write it \
+                 first, or make the buffer with zeros"
+            ),
             Self::Race { kernel, memory, index, first, second } => write!(
                 f,
                 "{kernel}: a race for element {index} of {memory} memory: {first}; {second}; no barrier lies between"
             ),
+            Self::WrongBlock { kernel, block, required } => {
+                write!(f, "{kernel} requires blocks of {required:?} threads, not {block:?}; launch it with that block")
+            }
             Self::InvalidShape { shape } => write!(
                 f,
                 "grid {:?} of blocks {:?}: extents must be at least 1, blocks at most 1024 threads (64 along z), \

@@ -4,12 +4,13 @@
 //! Each CUDA thread is a stackful coroutine that a barrier or a warp operation suspends; blocks run in parallel. A launch ends
 //! with an error that names the threads and the source line when a thread panics or leaves a view's bounds, when a barrier
 //! is not reached by all threads of the block or a warp operation not by all lanes of its mask, and, where [`Options`] asks
-//! for it, when shared memory is read that nobody wrote, and when two threads race for an element.
+//! for it, when shared memory or a buffer is read that nobody wrote, and when two threads race for an element.
 //!
 //! Threads of a block run in order between barriers; [`Options::seed`] tries other orders. Copies of the copy engine
 //! (TMA) are made at once, those of `cp_async` when they are waited for; that readers wait is checked for both, and that nothing is
 //! left when a thread ends. What the simulator doesn't see: a missing `tma::fence_async` between a thread's own writes and the
-//! copy engine, when a copy really happens, how long anything takes, and accesses that go through raw pointers.
+//! copy engine, when a copy really happens, how long anything takes, and accesses that go through raw pointers:
+//! only those through `Global`, `GlobalMut`, `GlobalAtomic`, `Shared` and `SharedSlice` are watched.
 
 mod block;
 mod clocks;
@@ -18,6 +19,9 @@ mod error;
 mod group;
 pub(crate) mod mbarrier;
 mod named;
+mod orders;
+#[doc(hidden)]
+pub mod uninitialized;
 pub(crate) mod watch;
 mod window;
 
@@ -63,7 +67,7 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Looks for races in shared memory, and for reads of what nobody wrote there.
     pub check_shared: bool,
-    /// Looks for races in global memory.
+    /// Looks for races in global memory, and for reads of what nobody wrote in buffers that were made without contents.
     pub check_global: bool,
 }
 
@@ -148,6 +152,9 @@ unsafe fn launch_grouped<K: Kernel>(
     struct Shared<T>(T);
     // SAFETY: parameters are plain values and views; views are made to be used by all threads of a launch at once.
     unsafe impl<T> Sync for Shared<T> {}
+    if let Some(required) = K::BLOCK.filter(|&required| required != shape.block) {
+        return Err(Error::WrongBlock { kernel: K::NAME, block: shape.block, required });
+    }
     let parameters = Shared(parameters);
     let parameters = &parameters;
     run(K::NAME, options, Grouping { cluster: K::CLUSTER, cooperative }, shape, &move || {
@@ -195,8 +202,12 @@ fn coordinates(number: u64, extents: [u32; 3]) -> [u32; 3] {
     [(number % x) as u32, (number / x % y) as u32, (number / (x * y)) as u32]
 }
 
-/// How many launches are watched at the moment: where it is 0, an access to global memory costs a load more.
+/// How many launches are watched at the moment, and how many buffers without contents there are: where it is 0, an access to global memory costs a load more.
 static WATCHED: AtomicUsize = AtomicUsize::new(0);
+
+fn is_watched() -> bool {
+    WATCHED.load(Ordering::Relaxed) > 0
+}
 
 struct Watched;
 

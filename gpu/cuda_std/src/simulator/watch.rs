@@ -1,10 +1,11 @@
-//! Who touched which element last: finds races, and reads of shared memory that nobody wrote.
+//! Who touched which element last: finds races, and reads of memory that nobody wrote.
 //!
 //! A barrier orders all accesses of its block, `sync_warp` those of its lanes, an mbarrier or a named barrier those of the
 //! threads that arrive and wait there. An asynchronous copy comes after what its thread knew, and before whoever has waited at
-//! its mbarrier. Between blocks, accesses are taken as ordered
-//! where the first block fenced and then updated something atomically, and the second block made an atomic access later. That
-//! errs on the side of silence. Only accesses through `Shared`, `SharedSlice` and `GlobalMut` are seen; raw pointers are not.
+//! its mbarrier. Two threads of a block are taken as ordered where the first one released, by an atomic access, and the second one
+//! acquired later, whichever element that concerned; a fence makes the atomic accesses after it do both. Two blocks are taken as
+//! ordered where the first one fenced or released, and the second one made an atomic access later. That errs on the side of
+//! silence. Only accesses through `Shared`, `SharedSlice` and `GlobalMut` are seen; raw pointers are not.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::block::Context;
 use super::error::{Access, Error, Place};
-use super::{context, coordinates, current};
+use super::{context, coordinates, current, uninitialized};
 
 /// What a thread does to an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,8 @@ struct Record {
     column: u16,
     /// Releases that the thread, or the column, had made.
     clock: u32,
+    /// Ordered atomic accesses that the block had made.
+    turn: u32,
     /// Atomic accesses that the launch had made.
     stamp: u32,
     /// Cluster and grid barriers that the block had passed.
@@ -83,6 +86,7 @@ impl Record {
             epoch: block.epoch.get(),
             column: OF_THREAD,
             clock: block.clocks.get(context.number, context.number),
+            turn: block.orders.turn(),
             stamp: block.global.map_or(0, |global| global.stamp.load(Ordering::Relaxed)),
             phases: block.phases(),
             kind,
@@ -103,7 +107,8 @@ impl Record {
             }
             return thread == context.number
                 || self.epoch < block.epoch.get()
-                || block.clocks.get(context.number, thread) > self.clock;
+                || block.clocks.get(context.number, thread) > self.clock
+                || block.orders.passed_on(thread, self.turn, context.number);
         }
         let (then, now) = (self.phases, block.phases());
         let met = then[0] != now[0] && block.is_in_cluster(u64::from(self.block), context.shape.grid);
@@ -347,16 +352,46 @@ impl GlobalWatch {
 /// Notes an access to global memory, if the running launch is watched.
 #[inline]
 pub(crate) fn global<T>(address: *const T, index: usize, kind: Kind, place: Place) {
-    if super::WATCHED.load(Ordering::Relaxed) > 0 {
-        watched(address as usize, index, kind, place);
+    if super::is_watched() {
+        watched(address as usize, size_of::<T>(), index, kind, place);
     }
 }
 
+/// Notes a read of memory that no thread writes.
+#[inline]
+pub(crate) fn read_only<T>(address: *const T, index: usize, place: Place) {
+    if super::is_watched() {
+        expect_written(address as usize, size_of::<T>(), index, Kind::Read, place);
+    }
+}
+
+/// Notes that a whole view is reached through a raw pointer from here on.
+#[inline]
+pub(crate) fn escapes<T>(address: *const T, len: usize) {
+    uninitialized::wrote(address as usize, len * size_of::<T>());
+}
+
 #[cold]
-fn watched(address: usize, index: usize, kind: Kind, place: Place) {
+fn watched(address: usize, bytes: usize, index: usize, kind: Kind, place: Place) {
+    if matches!(kind, Kind::Write | Kind::AtomicStore) {
+        uninitialized::wrote(address, bytes);
+    } else {
+        expect_written(address, bytes, index, kind, place);
+    }
     if let Some(context) = current()
         && let Some(global) = context.state().global
     {
         global.access(context, address, index, kind, place);
+    }
+}
+
+#[cold]
+fn expect_written(address: usize, bytes: usize, index: usize, kind: Kind, place: Place) {
+    if let Some(context) = current()
+        && context.state().global.is_some()
+        && !uninitialized::is_written(address, bytes)
+    {
+        let access = Record::new(context, kind, place).access(context);
+        context.fail(Error::UnwrittenGlobal { kernel: context.state().kernel, access, index });
     }
 }

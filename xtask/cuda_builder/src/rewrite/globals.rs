@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::space::{CONSTANT, SHARED, redirect};
-use super::{DYNAMIC_SHARED, RewriteError, unrecognised};
+use super::{DYNAMIC_SHARED, FAULT_RECORD, RewriteError, unrecognised};
 use crate::ir::{Item, Kind, Module};
 
 /// Name and linkage, `global` or `constant`, type and value, section, the rest (alignment, metadata).
@@ -47,6 +47,8 @@ fn place(item: &mut Item) -> Result<Option<u32>, RewriteError> {
     }
     let parts = DEFINITION.captures(&item.text).ok_or_else(|| unrecognised("address space", &item.text))?;
     let (linkage, kind, value, rest) = (&parts[1], &parts[2], &parts[3], &parts[5]);
+    // The host looks for it by name, but linking has made everything private that a dependency defines.
+    let linkage = if item.name == FAULT_RECORD { linkage.replace("internal ", "") } else { linkage.to_owned() };
     if shared && DEFINED.is_match(value) {
         let symbol = item.symbol().to_owned();
         return Err(RewriteError::SharedInitialised { symbol, value: value.chars().take(80).collect() });

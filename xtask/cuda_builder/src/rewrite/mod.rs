@@ -20,6 +20,9 @@ use crate::marker::{EntryMarker, MarkerError};
 /// The external symbol that stands for the launch's dynamic shared memory.
 pub const DYNAMIC_SHARED: &str = "@__warpsmith_dynamic_shared";
 
+/// The constant of `cuda_std` that says where kernels leave word of a fault; the host sets it.
+pub const FAULT_RECORD: &str = "@__warpsmith_fault_record";
+
 /// How floating-point operations are to be compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FloatMode {

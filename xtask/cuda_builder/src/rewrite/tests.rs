@@ -73,6 +73,14 @@ define ptx_kernel void @k() #0 {
 }
 
 #[test]
+fn the_fault_record_stays_visible() {
+    let name = super::FAULT_RECORD;
+    let out =
+        rewritten(&format!("{name} = internal global [8 x i8] zeroinitializer, section \".constant\", align 8\n"));
+    assert!(out.contains(&format!("{name} = addrspace(4) externally_initialized global [8 x i8]")), "{out}");
+}
+
+#[test]
 fn dynamic_shared_memory_is_external_and_aligned() {
     let text = "@__warpsmith_dynamic_shared = external global [0 x i8]\n\
                 define ptx_kernel void @k() #0 {\n  store i32 0, ptr @__warpsmith_dynamic_shared, align 4\n  ret void\n}\n";

@@ -1,0 +1,29 @@
+//! Device code twice, as PTX alone and with cubins, for the benchmark of loading.
+
+use std::path::PathBuf;
+
+use cuda_builder::{Arch, BuildError, CudaBuilder, variables};
+
+/// What `benches/load.rs` loads.
+const MODULES: [&str; 5] = ["map.relu", "map.gelu_tanh", "map.silu", "map.tanh", "reduce"];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for (name, cubins) in [("ptx.zip", false), ("cubins.zip", true)] {
+        let archive = out.join(name);
+        let builder = CudaBuilder::new("../gpu").archs(&[Arch::SM_80, Arch::SM_90A]).families(&MODULES);
+        let built = if variables::skip_device_build() {
+            Err(format!("{} was set when the benchmarks were built", variables::SKIP_DEVICE_BUILD))
+        } else {
+            builder.cubins(cubins).copy_to(&archive).build().map(drop).map_err(|error: BuildError| error.to_string())
+        };
+        if let Err(reason) = built {
+            println!(
+                "cargo::warning=no {name} for the benchmark of loading: {}",
+                reason.lines().next().unwrap_or_default()
+            );
+            std::fs::write(&archive, reason).expect("OUT_DIR is writable");
+        }
+    }
+}
