@@ -153,6 +153,16 @@ pub enum Error {
         /// Its length.
         right: usize,
     },
+    /// The output of an activation does not tell its derivative.
+    #[error(
+        "the derivative of `{activation}` doesn't follow from its output: {reason}; keep the input, and use map_backward"
+    )]
+    NoDerivativeFromOutput {
+        /// The activation.
+        activation: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
     /// The simulator found something wrong in a kernel.
     #[error("{0}")]
     Simulated(#[from] cuda_std::simulator::Error),

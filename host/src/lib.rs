@@ -52,7 +52,8 @@ pub use view::{View, ViewMut};
 
 pub use cuda_std::{Has, Kernel, kernels};
 pub use warpsmith_gpu::{
-    Activation, Dual, Element, Kernels, Real, Scalar, activation, activations, bf16, f16, kernels,
+    Activation, ClampedSwiglu, Dual, Element, Fast, FromOutput, Gated, GatedUnit, GegluErf, GegluTanh, Glu, Kernels,
+    Real, Reglu, Scalar, Swiglu, Trainable, activation, activations, bf16, f16, kernels, random,
 };
 
 /// What most programs need: `use warpsmith::prelude::*;`.

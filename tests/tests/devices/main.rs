@@ -4,10 +4,13 @@
 mod abi;
 mod device_language;
 mod digits;
+mod fused;
+mod gated;
 mod launch;
 mod map;
 mod matmul;
 mod rust_cuda;
+mod softmax;
 mod training;
 
 use std::process::ExitCode;
@@ -20,10 +23,13 @@ fn main() -> ExitCode {
         ("abi", abi::TESTS),
         ("device_language", device_language::TESTS),
         ("digits", digits::TESTS),
+        ("fused", fused::TESTS),
+        ("gated", gated::TESTS),
         ("launch", launch::TESTS),
         ("map", map::TESTS),
         ("matmul", matmul::TESTS),
         ("rust_cuda", rust_cuda::TESTS),
+        ("softmax", softmax::TESTS),
         ("training", training::TESTS),
         ("runtime", launch::RUNTIME),
     ])
