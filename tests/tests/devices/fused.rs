@@ -1,10 +1,10 @@
 //! Bias, activation and dropout in one pass, PReLU by rows, random functions, gradients of parameters and from outputs, and other
 //! element types for the result: on every device.
 
-use warpsmith::activations::{GeluErf, LeakyRelu, Prelu, Rational, Relu, Sigmoid, Silu, Swish};
+use warpsmith::activations::{GeluErf, Identity, LeakyRelu, Prelu, Rational, Sigmoid, Silu, Swish};
 use warpsmith::ops::Ops;
 use warpsmith::random::{Dropout, RandomRelu, Seed};
-use warpsmith::{Activation, Element, Error, FromOutput, Has, Kernels, Matrix, Runtime, Trainable, bf16, f16};
+use warpsmith::{Activation, Element, Error, FromOutput, Has, Kernels, Matrix, Runtime, Trainable, bf16};
 use warpsmith_gpu::kernels::{bias_activation_backward, bias_activation_forward};
 use warpsmith_tests::{TestResult, Tests, numbers, random, uniform};
 
@@ -248,9 +248,9 @@ fn conversions(runtime: &Runtime) -> TestResult {
             let x = &x[offset..offset + n];
             same(runtime, "bf16 to f32", x, &y.to_vec()?[offset..offset + n], |i| GeluErf.forward(x[i].load()))?;
             let x = draw::<f32>("wide", n);
-            let (device_x, mut y) = (runtime.buffer_from(&x)?, runtime.filled(n, f16::from_f32(f32::NAN))?);
-            ops.map_convert(Relu, &device_x, &mut y)?;
-            same(runtime, "f32 to f16", &x, &y.to_vec()?, |i| f16::from_f32(Relu.forward(x[i])))?;
+            let (device_x, mut y) = (runtime.buffer_from(&x)?, runtime.filled(n, bf16::from_f32(f32::NAN))?);
+            ops.map_convert(Identity, &device_x, &mut y)?;
+            same(runtime, "f32 to bf16", &x, &y.to_vec()?, |i| bf16::from_f32(x[i]))?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 use warpsmith::ops::{Halves, Ops};
 use warpsmith::{
     ClampedSwiglu, Element, Error, GatedUnit, GegluErf, GegluTanh, Glu, Has, Kernels, Matrix, Reglu, Runtime, Swiglu,
-    bf16, f16,
+    bf16,
 };
 use warpsmith_gpu::kernels::{gated_backward, gated_forward, gated_halves_backward, gated_halves_forward};
 use warpsmith_tests::{TestResult, Tests, numbers, random};
@@ -14,7 +14,6 @@ use crate::map::{Bits, same};
 pub const TESTS: Tests = Tests {
     everywhere: &[
         ("f32", units::<f32>),
-        ("f16", units::<f16>),
         ("bf16", units::<bf16>),
         ("clamped_swiglu_is_gpt_oss", clamped_swiglu),
         ("maxout", maxout),
