@@ -81,7 +81,8 @@ benched! {
 
 fn of_type<T: Benched>(runtime: &Runtime, operation: &str, what: &str, n: usize) -> Answer
 where
-    Kernels: Has<warpsmith::kernels::softmax_forward<Softmax, T>> + Has<warpsmith::kernels::softmax_forward<LogSoftmax, T>>,
+    Kernels:
+        Has<warpsmith::kernels::softmax_forward<Softmax, T>> + Has<warpsmith::kernels::softmax_forward<LogSoftmax, T>>,
 {
     match operation {
         "copy" => {
@@ -114,7 +115,8 @@ where
     let x = runtime.buffer_from(&host)?;
     let mut y = runtime.zeros::<T>(n)?;
     let sample = n.min(1 << 16);
-    let exact = |f: &dyn Fn(f64) -> f64, y: Vec<T>| worst(y.into_iter().zip(host.iter().map(|x| f(f64::from(x.load())))));
+    let exact =
+        |f: &dyn Fn(f64) -> f64, y: Vec<T>| worst(y.into_iter().zip(host.iter().map(|x| f(f64::from(x.load())))));
     match operation {
         "forward" => {
             ops.map_forward(activation, &x, &mut y)?;
@@ -160,7 +162,9 @@ where
             let unit = Swiglu::default();
             ops.gated_halves_forward(unit, Halves::GateFirst, &x, &mut y)?;
             let wide = |i: usize| f64::from(host[i].load());
-            let ulp = worst(y.column(0)?.to_vec()?.into_iter().zip((0..rows).map(|i| Silu.forward(wide(i)) * wide(rows + i))));
+            let ulp = worst(
+                y.column(0)?.to_vec()?.into_iter().zip((0..rows).map(|i| Silu.forward(wide(i)) * wide(rows + i))),
+            );
             Ok((time(ops.stream(), n, || Ok(ops.gated_halves_forward(unit, Halves::GateFirst, &x, &mut y)?))?, ulp))
         }
         _ => Err(format!("`{operation} {what}` is not compiled").into()),

@@ -21,6 +21,9 @@ pub struct Accuracy {
     exhaustive: bool,
     /// One activation, as a configuration file names it: `softplus(beta=5)`
     name: Option<String>,
+    /// Read what the measuring program printed, on a larger machine for instance, and don't run it
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Folder for table and pictures [default: docs]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -28,8 +31,10 @@ pub struct Accuracy {
 
 impl Accuracy {
     pub fn run(&self) -> Result<()> {
-        let count: u64 = if self.exhaustive { 1 << 32 } else { 1 << 24 };
-        let text = measure(count, self.name.as_deref())?;
+        let text = match &self.from {
+            Some(file) => fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?,
+            None => measure(if self.exhaustive { 1 << 32 } else { 1 << 24 }, self.name.as_deref())?,
+        };
         let report = Report::parse(&text)?;
         if self.name.is_some() {
             println!("{}", report.terminal());
@@ -42,7 +47,7 @@ impl Accuracy {
             draw::draw(&report, name, &pictures.join(format!("{name}.svg")))?;
         }
         let page = out.join("accuracy.md");
-        fs::write(&page, report.page(count)).with_context(|| format!("can't write {}", page.display()))?;
+        fs::write(&page, report.page()).with_context(|| format!("can't write {}", page.display()))?;
         println!("{}", report.terminal());
         println!("in {} and {}", workspace::shown(&page), workspace::shown(&pictures));
         Ok(())

@@ -37,6 +37,8 @@ pub struct Point<const N: usize> {
 #[derive(Debug, Default)]
 pub struct Report {
     pub rows: Vec<Row>,
+    /// Inputs of f32.
+    pub count: u64,
     /// f, f' and f''.
     pub curves: Vec<Point<3>>,
     /// The largest errors of f and f' around x, in f32.
@@ -56,6 +58,7 @@ impl Report {
                     let (ulp, of_term) = (ulp.parse().with_context(context)?, of_term.parse().with_context(context)?);
                     report.rows.push(Row { name, kind, what, ulp, of_term, at, got, want });
                 }
+                ["count", count] => report.count = count.parse().with_context(context)?,
                 ["curve", name, x, a, b, c] => report.curves.push(point(name, x, [a, b, c]).with_context(context)?),
                 ["spread", name, x, a, b] => report.spreads.push(point(name, x, [a, b]).with_context(context)?),
                 _ => bail!("can't read `{line}`"),
@@ -86,9 +89,9 @@ impl Report {
     }
 
     /// The page of the book.
-    pub fn page(&self, count: u64) -> String {
+    pub fn page(&self) -> String {
         const KINDS: [&str; 4] = ["f32", "f32 fast", "f16", "bf16"];
-        let inputs = match count {
+        let inputs = match self.count {
             c if c >= 1 << 32 => "all 2^32 inputs of f32".to_owned(),
             c => format!("{c} inputs of f32, evenly spaced over all bit patterns"),
         };
@@ -159,6 +162,7 @@ pub mod tests {
     use super::*;
 
     pub const TEXT: &str = "\
+count;16777216
 error;relu;f32;forward;0.000;0.000;0e0;0e0;0e0
 error;relu;f32;derivative;0.000;0.000;0e0;0e0;0e0
 error;silu;f32;forward;1.250;1.250;-2e0;1e0;1e0
@@ -174,10 +178,10 @@ spread;silu;1;0.8;1.2
     fn the_page_has_a_row_for_each_activation_and_marks_roots() {
         let report = Report::parse(TEXT).unwrap();
         assert_eq!(report.names(), ["relu", "silu"]);
-        let page = report.page(1 << 24);
+        let page = report.page();
         assert!(page.contains("| [silu](accuracy/silu.svg) | 1.25 | 1.50 * |"), "{page}");
         assert!(page.contains("16777216 inputs"), "{page}");
-        assert!(report.page(1 << 32).contains("all 2^32"));
+        assert!(Report { count: 1 << 32, ..report }.page().contains("all 2^32"));
     }
 
     #[test]
