@@ -25,6 +25,17 @@ pub struct Row {
     pub want: String,
 }
 
+impl Row {
+    /// The most that is promised; nothing is for Fast in f32.
+    fn bar(&self) -> f64 {
+        match self.kind.as_str() {
+            "f32" => 2.0,
+            "f16" | "bf16" => 1.0,
+            _ => f64::INFINITY,
+        }
+    }
+}
+
 /// A point of a picture: the activation, x, and values there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point<const N: usize> {
@@ -96,7 +107,7 @@ impl Report {
             c => format!("{c} inputs of f32, evenly spaced over all bit patterns"),
         };
         let mut page = format!(
-            "# Accuracy\n\nThe largest errors of every activation with its default state, over {inputs} (Fast: 2^24 of them) and all of \
+            "# Accuracy\n\nThe largest errors of every activation with its default state, over {inputs} (Fast: at most 2^24 of them) and all of \
              f16 and bf16, in units in the last place, against f64. Made by `cargo xtask accuracy`.\n\n\
              A star: near a root, where terms cancel, the unit is the last place of the largest term. *Precise* is what f32 is computed in; \
              *Fast* has to be asked for in f32, and is what 16-bit types are computed in, whose last place is coarser than its error. \
@@ -118,6 +129,13 @@ impl Report {
             let at = |what| self.row(name, "f32", what).map_or("", |row| row.at.as_str());
             let _ = writeln!(page, " {}, {} |", at("forward"), at("derivative"));
         }
+        let above = self.rows.iter().filter(|row| row.of_term > row.bar());
+        let above: Vec<String> =
+            above.map(|row| format!("{} {} ({}, {})", row.name, row.what, row.kind, number(row.of_term))).collect();
+        let _ = match above.as_slice() {
+            [] => writeln!(page, "\nAll are within the bars."),
+            some => writeln!(page, "\nAbove the bars: {}.", some.join(", ")),
+        };
         page.push_str(PEERS);
         page
     }
