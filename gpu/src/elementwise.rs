@@ -261,8 +261,6 @@ unsafe fn lines<I, O, P, Q, const N: usize, const M: usize>(
     }
 }
 
-// Indices that are constant once the loops are unrolled: iterators over arrays would send those to local memory.
-#[expect(clippy::needless_range_loop, reason = "see above")]
 /// One line, whose first element has number `first` among all: packs where all operands are aligned alike, elements before,
 /// after, and where they aren't.
 ///

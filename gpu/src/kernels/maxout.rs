@@ -11,6 +11,7 @@ pub struct Largest;
 
 /// The number of the largest, counting from 0, and it.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "an iterator over the numbers would send them to local memory")]
 fn largest<C: Real, const K: usize>(x: [C; K]) -> (usize, C) {
     let mut best = (0, x[0]);
     for k in 1..K {

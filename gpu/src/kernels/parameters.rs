@@ -62,6 +62,7 @@ fn sum_of_block(value: f64) -> f64 {
 
 /// The first step: `partials[k * SUM_BLOCKS + b]` = block b's part of parameter k's gradient. [`SUM_BLOCKS`] blocks.
 #[kernel(module = "parameters", block = 256)]
+#[expect(clippy::needless_range_loop, reason = "an iterator over the sums would send them to local memory")]
 pub fn parameter_partials<A: Trainable<N>, T: Element<Compute = f32>, const N: usize>(
     activation: A,
     x: Global<T>,

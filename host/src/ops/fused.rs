@@ -127,7 +127,6 @@ impl<L: cuda_std::Library> Ops<L> {
     ///
     /// # Errors
     /// As [`bias_activation_forward`](Self::bias_activation_forward).
-    #[expect(clippy::too_many_arguments, reason = "three tensors in, one out")]
     pub fn bias_activation_dropout_backward<'a, A, T>(
         &self,
         activation: A,

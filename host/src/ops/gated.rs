@@ -63,7 +63,6 @@ impl<L: cuda_std::Library> Ops<L> {
     ///
     /// # Errors
     /// As [`gated_forward`](Self::gated_forward).
-    #[expect(clippy::too_many_arguments, reason = "three tensors in, two out")]
     pub fn gated_backward<'a, G, T>(
         &self,
         unit: G,
