@@ -9,7 +9,7 @@ use std::io::{BufRead, Write};
 use warpsmith::activations::{Any, GeluErf, GeluTanh, Relu, Silu};
 use warpsmith::kernels::{LogSoftmax, Softmax, bias_activation_forward, map_backward, map_forward, map_in_place};
 use warpsmith::ops::{Halves, Ops};
-use warpsmith::{Activation, Element, Has, Kernels, Matrix, Runtime, Stream, Swiglu, bf16, f16};
+use warpsmith::{Activation, Has, Kernels, Matrix, Runtime, Stream, Swiglu, bf16, f16};
 use warpsmith_benches::gpu;
 use warpsmith_gpu::accuracy::Digits;
 use warpsmith_gpu::with_activation;
@@ -54,18 +54,13 @@ trait Benched: Digits {
 }
 
 macro_rules! benched {
-    ($($element:ident: $of:expr, $($special:ident)?;)*) => {$(
+    ($($element:ident: $of:expr, $special:path;)*) => {$(
         impl Benched for $element {
             fn of(value: f32) -> Self {
                 $of(value)
             }
             fn special(runtime: &Runtime, operation: &str, what: &str, n: usize) -> Answer {
-                $(return $special::<Self>(runtime, operation, what, n);)?
-                #[allow(unreachable_code, reason = "for types without special operations")]
-                {
-                    let _ = (runtime, what, n);
-                    Err(format!("`{operation}` is not compiled for {}", Self::NAME).into())
-                }
+                $special(runtime, operation, what, n)
             }
             fn catalogue(runtime: &Runtime, operation: &str, any: Any, n: usize) -> Answer {
                 with_activation!(any, |activation| mapped::<_, Self>(runtime, operation, activation, n))
@@ -74,9 +69,13 @@ macro_rules! benched {
     )*};
 }
 benched! {
-    f32: core::convert::identity, special;
-    f16: f16::from_f32,;
-    bf16: bf16::from_f32, special;
+    f32: core::convert::identity, special::<f32>;
+    f16: f16::from_f32, not_compiled;
+    bf16: bf16::from_f32, special::<bf16>;
+}
+
+fn not_compiled(_: &Runtime, operation: &str, what: &str, _: usize) -> Answer {
+    Err(format!("`{operation} {what}` is not compiled for this type").into())
 }
 
 fn of_type<T: Benched>(runtime: &Runtime, operation: &str, what: &str, n: usize) -> Answer
