@@ -13,7 +13,7 @@ pub fn dropout<T: Element>(mask: Dropout, x: Global<T>, y: GlobalMut<T>) {
     elementwise::map([x], y, mask);
 }
 
-/// `y[i] = x[i]` for x[i] > 0, a drawn slope times x[i] otherwise.
+/// `y[i] = x[i]` where that is above 0, a drawn slope times it otherwise.
 #[kernel(module = "dropout")]
 pub fn rrelu_forward<T: Element>(relu: RandomRelu, x: Global<T>, y: GlobalMut<T>) {
     elementwise::map([x], y, relu);
@@ -42,7 +42,7 @@ pub fn bias_activation_dropout_forward<A: Activation, T: Element>(
     unsafe { elementwise::each::<T, 2, 1>(inputs, outputs, extents, function) }
 }
 
-/// `dx[j, i]` = dropout(dy[j, i])·f'(x[j, i] + bias[i]), with the mask of the forward pass.
+/// `dx[j, i] = dropout(dy[j, i] * f'(x[j, i] + bias[i]))`, with the mask of the forward pass.
 #[kernel(module = "fused")]
 pub fn bias_activation_dropout_backward<A: Activation, T: Element>(
     activation: A,

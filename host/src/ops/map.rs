@@ -15,7 +15,7 @@ impl<L: cuda_std::Library> Ops<L> {
     /// `y[i] = f(x[i])`, for views of any offset and one length.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), and those of [`Ops::kernel`] and a launch.
+    /// [`Error::LengthMismatch`], and those of [`Ops::kernel`] and a launch.
     pub fn map_forward<'a, A, T>(
         &self,
         activation: A,
