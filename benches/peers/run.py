@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Warpsmith beside PyTorch (eager and torch.compile) on one GPU, in one run and in turn.
 
-    python3 run.py [SUITE ...] [--out FOLDER] [--chunk I/N] [--dtypes f32,bf16] [--log2 N]
+    python3 run.py [SUITE ...] [--out FOLDER] [--chunk I/N] [--dtypes f32,bf16] [--minutes M]
 
 A suite is a file in suites/ with a list ROWS of Row; no suites means all. Rows are measured one after the other: a device copy, then
 each contender, so that a drift of the clocks shows in the copy too. Each chunk fits ten minutes. Writes rows.csv and roofline.svg,
