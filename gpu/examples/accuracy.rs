@@ -1,7 +1,7 @@
 //! Measures every activation and prints what `cargo xtask accuracy` makes its table and pictures of.
 //!
 //! `accuracy [--count N] [NAME]`: N f32 inputs, evenly spaced over all bit patterns (2^24 unless given, 2^32 is all), and all 2^16
-//! of f16 and bf16. Lines: `error;NAME;TYPE;forward or derivative;ULP;ULP OF THE TERM;AT;GOT;EXACT`, `curve;NAME;X;F;F';F''`, and
+//! of f16 and bf16. Lines: `count;N`, `error;NAME;TYPE;forward or derivative;ULP;ULP OF THE TERM;AT;GOT;EXACT`, `curve;NAME;X;F;F';F''`, and
 //! `spread;NAME;X;ULP;ULP'` with the largest f32 errors around x.
 
 use std::thread;
@@ -23,6 +23,7 @@ fn main() {
         Some(text) => vec![text.parse().unwrap_or_else(|error| panic!("{error}"))],
         None => Any::all().collect(),
     };
+    println!("count;{count}");
     for any in chosen {
         let end = largest_input(any);
         with_activation!(any, |activation| {

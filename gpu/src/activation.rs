@@ -63,6 +63,21 @@ pub trait Activation: DeviceCopy + Send + Sync + 'static {
         Scaled { activation: self, factor }
     }
 
+    /// f(x) + constant.
+    fn shifted(self, constant: f32) -> Shifted<Self> {
+        Shifted { activation: self, constant }
+    }
+
+    /// f(x) limited to `low..=high`; the gradient at and beyond the limits is 0.
+    fn clamped(self, low: f32, high: f32) -> Clamped<Self> {
+        Clamped { activation: self, low, high }
+    }
+
+    /// f(x) + g(x).
+    fn sum<G: Activation>(self, other: G) -> Sum<Self, G> {
+        Sum { first: self, second: other }
+    }
+
     /// x + f(x).
     fn residual(self) -> Residual<Self> {
         Residual { activation: self }
@@ -183,5 +198,90 @@ impl<F: Activation> Activation for Residual<F> {
     #[inline(always)]
     fn derivative<R: Real>(&self, x: R) -> R {
         self.activation.derivative(x) + Scalar::new(1.0)
+    }
+}
+
+/// An activation plus a constant. See [`Activation::shifted`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Shifted<F> {
+    /// The activation.
+    pub activation: F,
+    /// The constant.
+    pub constant: f32,
+}
+
+// SAFETY: plain values, laid out as in C.
+unsafe impl<F: DeviceCopy> DeviceCopy for Shifted<F> {}
+
+impl<F: Activation> Activation for Shifted<F> {
+    const NAME: &'static str = "shifted";
+
+    #[inline(always)]
+    fn forward<R: Real>(&self, x: R) -> R {
+        self.activation.forward(x).shift(self.constant)
+    }
+
+    #[inline(always)]
+    fn derivative<R: Real>(&self, x: R) -> R {
+        self.activation.derivative(x)
+    }
+}
+
+/// An activation whose result is limited. See [`Activation::clamped`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Clamped<F> {
+    /// The activation.
+    pub activation: F,
+    /// The least result.
+    pub low: f32,
+    /// The largest result.
+    pub high: f32,
+}
+
+// SAFETY: plain values, laid out as in C.
+unsafe impl<F: DeviceCopy> DeviceCopy for Clamped<F> {}
+
+impl<F: Activation> Activation for Clamped<F> {
+    const NAME: &'static str = "clamped";
+
+    #[inline(always)]
+    fn forward<R: Real>(&self, x: R) -> R {
+        self.activation.forward(x).clamp(self.low, self.high)
+    }
+
+    #[inline(always)]
+    fn derivative<R: Real>(&self, x: R) -> R {
+        let y = self.activation.forward(x);
+        let limited = y <= Scalar::from(self.low) || y >= Scalar::from(self.high);
+        propagate_nan(x, R::select(limited, R::constant(0.0), self.activation.derivative(x)))
+    }
+}
+
+/// The sum of two activations. See [`Activation::sum`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Sum<F, G> {
+    /// One.
+    pub first: F,
+    /// The other.
+    pub second: G,
+}
+
+// SAFETY: two plain values, laid out as in C.
+unsafe impl<F: DeviceCopy, G: DeviceCopy> DeviceCopy for Sum<F, G> {}
+
+impl<F: Activation, G: Activation> Activation for Sum<F, G> {
+    const NAME: &'static str = "sum";
+
+    #[inline(always)]
+    fn forward<R: Real>(&self, x: R) -> R {
+        self.first.forward(x) + self.second.forward(x)
+    }
+
+    #[inline(always)]
+    fn derivative<R: Real>(&self, x: R) -> R {
+        self.first.derivative(x) + self.second.derivative(x)
     }
 }

@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 
 use cuda_std::{DeviceCopy, Global, GlobalMut, thread};
 
-use crate::{Activation, Element, Packed, Real, access};
+use crate::{Activation, Element, FromOutput, Packed, Real, access};
 
 /// Packs that a thread loads from each operand before it stores any.
 pub const DEPTH: usize = 2;
@@ -45,20 +45,20 @@ macro_rules! functions_of_activations {
     ($($(#[$doc:meta])* $name:ident<$bound:path>, $inputs:literal to $outputs:literal: |$f:ident, $x:pat_param, $word:pat_param| $value:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
-        pub struct $name<R, A>(In<R, A>);
+        pub struct $name<R, A>($crate::elementwise::In<R, A>);
 
         impl<R, A> $name<R, A> {
             /// With its activation.
             #[inline(always)]
             pub fn new(activation: A) -> Self {
-                Self(In::new(activation))
+                Self($crate::elementwise::In::new(activation))
             }
         }
 
-        impl<A: $bound, C, R> Function<C, $inputs, $outputs> for $name<R, A>
+        impl<A: $bound, C, R> $crate::elementwise::Function<C, $inputs, $outputs> for $name<R, A>
         where
-            C: Real,
-            R: Real + From<C> + Into<C>,
+            C: $crate::Real,
+            R: $crate::Real + From<C> + Into<C>,
         {
             #[inline(always)]
             fn apply(&self, x: [C; $inputs], $word: u32) -> [C; $outputs] {
@@ -70,11 +70,15 @@ macro_rules! functions_of_activations {
     )*};
 }
 
+pub(crate) use functions_of_activations;
+
 functions_of_activations! {
     /// x ↦ f(x)
     Forward<Activation>, 1 to 1: |f, [x], _| [f.forward(x)];
     /// (x, dy) ↦ f'(x) · dy
     Backward<Activation>, 2 to 1: |f, [x, dy], _| [f.backward(x, dy)];
+    /// (y, dy) ↦ f'(x) · dy, given y = f(x)
+    BackwardFromOutput<FromOutput>, 2 to 1: |f, [y, dy], _| [f.backward_from_output(y, dy)];
 }
 
 /// (w, g) ↦ w - rate·g, with one rounding.
@@ -257,8 +261,6 @@ unsafe fn lines<I, O, P, Q, const N: usize, const M: usize>(
     }
 }
 
-// Indices that are constant once the loops are unrolled: iterators over arrays would send those to local memory.
-#[expect(clippy::needless_range_loop, reason = "see above")]
 /// One line, whose first element has number `first` among all: packs where all operands are aligned alike, elements before,
 /// after, and where they aren't.
 ///

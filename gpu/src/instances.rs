@@ -4,22 +4,45 @@ use cuda_std::kernels;
 
 use crate::activations::{with_catalogue, *};
 use crate::epilogue::{Activated, AddSource, Biased, Saved, Scaled, Sum, SumFactor, SumRows, TimesDerivative};
-use crate::kernels::{
-    Tile128, Tile200, bias_add, column_sum, gemm_mma, gemm_simt, gemm_sums, gemm_wgmma, map_backward, map_forward,
-    map_in_place, sgd, sgd_momentum, softmax_cross_entropy,
-};
-use crate::{bf16, f16};
+use crate::kernels::*;
+use crate::{ClampedSwiglu, GegluErf, GegluTanh, Glu, Reglu, Swiglu, bf16, f16};
 
 macro_rules! instances {
     ($($activation:ident { $($field:ident),* })*) => {
         kernels! {
-            map_forward<{$($activation),*}, f32>;
+            map_forward<{$($activation),*}, {f32, bf16}>;
             map_in_place<{$($activation),*}, f32>;
-            map_backward<{$($activation),*}, f32>;
-            // The whole catalogue in all types would be four times as large and as long to build.
-            map_forward<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16, bf16}>;
+            map_backward<{$($activation),*}, {f32, bf16}>;
+            // The whole catalogue in all types and ways would be several times as large and as long to build.
+            map_forward<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16}>;
             map_in_place<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16, bf16}>;
-            map_backward<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16, bf16}>;
+            map_backward<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16}>;
+            map_convert<{Identity, GeluErf, Silu}, bf16, f32>;
+            map_convert<{Identity, GeluErf, Silu}, f32, bf16>;
+            map_backward_from_output<{Relu, LeakyRelu, Sigmoid, Tanh, Elu, Softplus}, {f32, bf16}>;
+            map_forward_fast<{Sigmoid, Tanh, Silu, Mish, GeluErf, GeluTanh, Softplus}>;
+            map_backward_fast<{Sigmoid, Tanh, Silu, Mish, GeluErf, GeluTanh, Softplus}>;
+            bias_activation_forward<{Relu, Silu, GeluErf, GeluTanh}, {f32, bf16}>;
+            bias_activation_backward<{Relu, Silu, GeluErf, GeluTanh}, {f32, bf16}>;
+            bias_activation_dropout_forward<{Relu, Silu, GeluErf, GeluTanh}, {f32, bf16}>;
+            bias_activation_dropout_backward<{Relu, Silu, GeluErf, GeluTanh}, {f32, bf16}>;
+            prelu_forward<{f32, bf16}>;
+            prelu_backward<{f32, bf16}>;
+            parameter_partials<{Prelu, Swish}, {f32, bf16}, {1}>;
+            parameter_partials<Rational, {f32, bf16}, {10}>;
+            parameter_sums;
+            dropout<{f32, f64, f16, bf16}>;
+            rrelu_forward<{f32, f16, bf16}>;
+            rrelu_backward<{f32, f16, bf16}>;
+            gated_forward<{Glu, Reglu, GegluErf, GegluTanh, Swiglu, ClampedSwiglu}, {f32, bf16}>;
+            gated_backward<{Glu, Reglu, GegluErf, GegluTanh, Swiglu, ClampedSwiglu}, {f32, bf16}>;
+            gated_halves_forward<{Glu, Reglu, GegluErf, GegluTanh, Swiglu, ClampedSwiglu}, {f32, bf16}>;
+            gated_halves_backward<{Glu, Reglu, GegluErf, GegluTanh, Swiglu, ClampedSwiglu}, {f32, bf16}>;
+            softmax_forward<{Softmax, LogSoftmax, Softmin, MaskedSoftmax}, {f32, f16, bf16}>;
+            softmax_backward<{Softmax, LogSoftmax, Softmin, MaskedSoftmax}, {f32, f16, bf16}>;
+            maxout_forward<{f32, bf16}, {2, 4}>;
+            maxout2_backward<{f32, bf16}>;
+            maxout4_backward<{f32, bf16}>;
             bias_add<{f32, f64, f16, bf16}>;
             column_sum<{f32, f16, bf16}>;
             softmax_cross_entropy<{f32, f16, bf16}>;

@@ -1,10 +1,25 @@
-//! [`Philox`]: random numbers by counter, so that number i is known without the i - 1 before it.
-//!
-//! Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+//! Philox4x32-10: random numbers by counting, so that any thread can have any of them. Salmon, Moraes, Dror and Shaw, "Parallel random
+//! numbers: as easy as 1, 2, 3", SC 2011.
 
 use cuda_std::DeviceCopy;
 
-/// The generator Philox4x32-10 of one seed.
+const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
+/// Weyl sequences of the golden ratio and of √3 - 1.
+const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
+
+/// Four random words for a counter and a key, by ten rounds.
+#[inline(always)]
+pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+    let ([mut a, mut b, mut c, mut d], [mut k, mut l]) = (counter, key);
+    for _ in 0..10 {
+        let (left, right) = (u64::from(MULTIPLIERS[0]) * u64::from(a), u64::from(MULTIPLIERS[1]) * u64::from(c));
+        (a, b, c, d) = ((right >> 32) as u32 ^ b ^ k, right as u32, (left >> 32) as u32 ^ d ^ l, left as u32);
+        (k, l) = (k.wrapping_add(WEYL[0]), l.wrapping_add(WEYL[1]));
+    }
+    [a, b, c, d]
+}
+
+/// The numbers of one seed, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceCopy)]
 #[repr(C)]
 pub struct Philox {
@@ -30,15 +45,7 @@ impl Philox {
     /// The four words of one counter.
     #[inline(always)]
     pub fn block(&self, counter: [u32; 4]) -> [u32; 4] {
-        let ([mut a, mut b, mut c, mut d], [mut k, mut l]) = (counter, self.key);
-        // Written out by the compiler: ten rounds are a constant.
-        for _ in 0..10 {
-            let (p, q) = (0xd251_1f53 * u64::from(a), 0xcd9e_8d57 * u64::from(c));
-            (a, b, c, d) = ((q >> 32) as u32 ^ b ^ k, q as u32, (p >> 32) as u32 ^ d ^ l, p as u32);
-            // Weyl sequences of the golden ratio and of √3 - 1.
-            (k, l) = (k.wrapping_add(0x9e37_79b9), l.wrapping_add(0xbb67_ae85));
-        }
-        [a, b, c, d]
+        philox4x32_10(counter, self.key)
     }
 }
 

@@ -153,6 +153,16 @@ pub enum Error {
         /// Its length.
         right: usize,
     },
+    /// The output of an activation does not tell its derivative.
+    #[error(
+        "the derivative of `{activation}` doesn't follow from its output: {reason}; keep the input, and use map_backward"
+    )]
+    NoDerivativeFromOutput {
+        /// The activation.
+        activation: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
     /// A kernel ended itself, by `gpu_panic!` or `gpu_assert!`; in the simulator and in device code built with
     /// `CudaBuilder::fault_messages` also by an index out of bounds. On a GPU the device context is lost with it: every later
     /// call of the process gives this error again.

@@ -58,7 +58,8 @@ pub use view::{View, ViewMut};
 pub use cuda_std::tensor_map::{L2Promotion, Swizzle, Tiling};
 pub use cuda_std::{Has, Kernel, kernels};
 pub use warpsmith_gpu::{
-    Activation, Dual, Element, Epilogue, Kernels, Real, Scalar, activation, activations, bf16, epilogue, f16, kernels,
+    Activation, ClampedSwiglu, Dual, Element, Epilogue, Fast, FromOutput, Gated, GatedUnit, GegluErf, GegluTanh, Glu,
+    Kernels, Real, Reglu, Scalar, Swiglu, Trainable, activation, activations, bf16, epilogue, f16, kernels, random,
 };
 
 /// What most programs need: `use warpsmith::prelude::*;`.

@@ -91,6 +91,7 @@ FORMULAS = {
     "relu6": (piecewise((0, ZERO), (6, lambda x: x), (None, lambda x: mpf(6))), [0, 6]),
     "leaky_relu(alpha=0.01)": (leaky(f32("0.01")), [0]),
     "prelu(alpha=-0.3)": (leaky(f32("-0.3")), [0]),
+    "rrelu(lower=0.1, upper=0.2)": (leaky((f32("0.1") + f32("0.2")) / 2), [0]),
     "squared_relu": (piecewise((0, ZERO), (None, lambda x: x * x)), [0]),
     "hardtanh(low=-1, high=1)": (hardtanh(-1, 1), [-1, 1]),
     "hardtanh(low=-0.5, high=2)": (hardtanh(mpf(-0.5), 2), [-0.5, 2]),

@@ -1,6 +1,7 @@
 //! `cargo xtask <command>`: everything that is done with this repository. One file per command; here they are only told
 //! apart.
 
+mod accuracy;
 mod build_ptx;
 mod bundle;
 mod demo;
@@ -25,6 +26,7 @@ enum Command {
     Setup(setup::Setup),
     Doctor(doctor::Doctor),
     BuildPtx(build_ptx::BuildPtx),
+    Accuracy(accuracy::Accuracy),
     Verify(verify::Verify),
     Demo(demo::Demo),
     Test(test::Test),
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Setup(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::BuildPtx(command) => command.run(),
+        Command::Accuracy(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),

@@ -155,6 +155,7 @@ impl Activation {
             quote! {
                 impl #name {
                     /// With the given state.
+                    #[allow(clippy::too_many_arguments, reason = "as many as there are fields")]
                     pub const fn new(#(#names: #types),*) -> Self {
                         Self { #(#names),* }
                     }

@@ -6,9 +6,9 @@ use crate::{Real, Scalar, activation};
 
 /// Klambauer et al., arXiv:1706.02515, equation 14: alpha = 1.6732632423543772848 and scale =
 /// 1.0507009873554804934; this is their product, 1.7580993408473768599, rounded to f64.
-const SELU_SCALED_ALPHA: f64 = 1.758_099_340_847_376_9;
+pub(crate) const SELU_SCALED_ALPHA: f64 = 1.758_099_340_847_376_9;
 /// The scale, rounded to f64.
-const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+pub(crate) const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 
 activation! {
     /// x ↦ x for x > 0, alpha·(eˣ - 1) otherwise; Clevert, Unterthiner and Hochreiter, arXiv:1511.07289.

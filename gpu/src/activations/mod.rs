@@ -7,6 +7,7 @@
 
 mod exponential;
 mod gelu;
+mod learned;
 mod periodic;
 mod rectifiers;
 mod shrink;
@@ -16,10 +17,12 @@ mod sigmoidal;
 mod any;
 
 pub use exponential::{Celu, Elu, Exponential, Gaussian, Selu, Softplus, Squareplus};
+pub(crate) use exponential::{SELU_SCALE, SELU_SCALED_ALPHA};
 pub use gelu::{GeluErf, GeluTanh, QuickGelu};
+pub use learned::{PiecewiseLinear, Rational};
 pub use periodic::{Sine, Snake};
 pub use rectifiers::{
-    Hardsigmoid, Hardswish, Hardtanh, Identity, LeakyRelu, Prelu, Relu, Relu6, SquaredRelu, Threshold,
+    Hardsigmoid, Hardswish, Hardtanh, Identity, LeakyRelu, Prelu, Relu, Relu6, Rrelu, SquaredRelu, Threshold,
 };
 pub use shrink::{Hardshrink, Softshrink, Tanhshrink};
 pub use sigmoidal::{LogSigmoid, Mish, Sigmoid, Silu, Softsign, Swish, Tanh};
@@ -33,7 +36,7 @@ use crate::{Real, Scalar};
 macro_rules! with_catalogue {
     ($callback:ident) => {
         $callback! {
-            Identity {} Threshold { threshold, value } Relu {} Relu6 {} LeakyRelu { alpha } Prelu { alpha } SquaredRelu {}
+            Identity {} Threshold { threshold, value } Relu {} Relu6 {} LeakyRelu { alpha } Prelu { alpha } Rrelu { lower, upper } SquaredRelu {}
             Hardtanh { low, high } Hardsigmoid {} Hardswish {}
             Hardshrink { lambda } Softshrink { lambda } Tanhshrink {}
             Sigmoid {} LogSigmoid {} Tanh {} Softsign {} Silu {} Mish {} Swish { beta }

@@ -34,6 +34,15 @@ activation! {
         trainable alpha: f32 = 0.25,
     } |x| if x > 0.0 { x } else { x * alpha };
 
+    /// x ↦ x for x > 0, (lower + upper)/2·x otherwise: the randomised leaky ReLU in evaluation; Xu et al., arXiv:1505.00853. In
+    /// training each element's slope is drawn: [`RandomRelu`](crate::random::RandomRelu).
+    pub struct Rrelu {
+        /// The least slope that training draws.
+        lower: f32 = 0.125,
+        /// The largest.
+        upper: f32 = 1.0 / 3.0,
+    } |x| if x > 0.0 { x } else { x * ((lower + upper) * 0.5) };
+
     /// x ↦ max(x, 0)²; So et al. (Primer), arXiv:2109.08668.
     pub struct SquaredRelu |x| x.max(0.0).squared(), derivative |x| x.max(0.0) * 2.0;
 
@@ -52,4 +61,11 @@ activation! {
     /// x ↦ x·hardsigmoid(x); the gradient is 0 at -3 and 1 at 3. Howard et al. (MobileNetV3), arXiv:1905.02244.
     pub struct Hardswish |x| if x >= 3.0 { x } else { let x = x.max(-3.0); x * (x + 3.0) / 6.0 },
         derivative |x| if x <= -3.0 { fixed(x, 0.0) } else if x >= 3.0 { fixed(x, 1.0) } else { (x * 2.0 + 3.0) / 6.0 };
+}
+
+impl Rrelu {
+    /// The slope for negative x.
+    pub fn mean(&self) -> f64 {
+        (f64::from(self.lower) + f64::from(self.upper)) * 0.5
+    }
 }

@@ -21,19 +21,30 @@ activation! {
     pub struct Tanhshrink |x| tanhshrink(x), derivative |x| x.tanh().squared();
 }
 
-/// x - tanh(x). For |x| < 3/2 by Lambert's continued fraction, tanh(x) = x / (1 + z / (3 + z / (5 + ... z / 19))) with
-/// z = x², as x·z·(1/3 - z·p(z) / q(z)): relative error 2^-52 and no cancellation, and the cube keeps its rounding error.
+/// x - tanh(x). For |x| < 1.1 by Lambert's continued fraction, tanh(x) = x / (1 + z / (3 + z / (5 + ... z / 19))) with
+/// z = x², as x·z·(1 - w)/3 with w = z·p(z) / q(z): relative error 2^-52 and no cancellation. The roundings of the cube, the
+/// quotient, the third and z enter to first order.
 #[inline(always)]
 fn tanhshrink<R: Real>(x: R) -> R {
-    let t = x.clamp(-1.5, 1.5);
+    let one = fixed(x, 1.0);
+    let t = x.clamp(-1.1, 1.1);
     let z = t.squared();
+    let z_low = t.mul_add(t, -z);
     let p = horner(z, [261_891_630.0, 18_050_175.0, 311_025.0, 1482.0, 1.0]);
     let q = (z * horner(z, [310_134_825.0, 18_918_900.0, 315_315.0, 1485.0, 1.0])).shift(3.0);
-    let factor = (-(z * p / q)).shift(1.0).scale(1.0 / 3.0);
+    let numerator = z * p;
+    let w = numerator / q;
+    let w_low = (-w).mul_add(q, numerator) / q + z_low * (p / q);
+    let rest = one - w;
+    let rest_low = (one - rest) - w - w_low;
+    let third = fixed(x, 1.0 / 3.0);
+    let third_low = third.mul_add(fixed(x, -3.0), one).scale(1.0 / 3.0);
+    let factor = rest * third;
+    let factor_low = rest.mul_add(third, -factor) + rest_low * third + rest * third_low;
     let cube = t * z;
-    let lost = t.mul_add(z, -cube) + t * t.mul_add(t, -z);
-    let small = cube.mul_add(factor, lost * factor);
-    R::select(x.abs() < Scalar::new(1.5), small, x - x.tanh())
+    let lost = t.mul_add(z, -cube) + t * z_low;
+    let small = cube.mul_add(factor, cube.mul_add(factor_low, lost * factor));
+    R::select(x.abs() < Scalar::new(1.1), small, x - x.tanh())
 }
 
 /// The polynomial whose coefficients are these divided by a third of the constant one of q.

@@ -2,8 +2,8 @@
 
 use cuda_std::{Global, GlobalMut, kernel};
 
-use crate::elementwise::{self, Backward, Forward};
-use crate::{Activation, Element};
+use crate::elementwise::{self, Backward, BackwardFromOutput, Forward};
+use crate::{Activation, Element, Fast, FromOutput};
 
 /// `y[i] = f(x[i])`
 #[kernel(module = "map")]
@@ -21,4 +21,37 @@ pub fn map_in_place<A: Activation, T: Element>(activation: A, x: GlobalMut<T>) {
 #[kernel(module = "map")]
 pub fn map_backward<A: Activation, T: Element>(activation: A, x: Global<T>, dy: Global<T>, dx: GlobalMut<T>) {
     elementwise::map([x, dy], dx, Backward::<T::Math, A>::new(activation));
+}
+
+/// `y[i] = f(x[i])` with y of another type than x: computed as y's type asks for.
+#[kernel(module = "map")]
+pub fn map_convert<A: Activation, I, O>(activation: A, x: Global<I>, y: GlobalMut<O>)
+where
+    I: Element<Compute = O::Compute>,
+    O: Element,
+{
+    elementwise::convert([x], y, Forward::<O::Math, A>::new(activation));
+}
+
+/// `dx[i] = dy[i] * f'(x)`, given `y[i] = f(x)`: see [`FromOutput`].
+#[kernel(module = "map")]
+pub fn map_backward_from_output<A: FromOutput, T: Element>(
+    activation: A,
+    y: Global<T>,
+    dy: Global<T>,
+    dx: GlobalMut<T>,
+) {
+    elementwise::map([y, dy], dx, BackwardFromOutput::<T::Math, A>::new(activation));
+}
+
+/// [`map_forward()`] in f32 with [`Fast`] mathematics.
+#[kernel(module = "map_fast")]
+pub fn map_forward_fast<A: Activation>(activation: A, x: Global<f32>, y: GlobalMut<f32>) {
+    elementwise::map([x], y, Forward::<Fast, A>::new(activation));
+}
+
+/// [`map_backward()`] in f32 with [`Fast`] mathematics.
+#[kernel(module = "map_fast")]
+pub fn map_backward_fast<A: Activation>(activation: A, x: Global<f32>, dy: Global<f32>, dx: GlobalMut<f32>) {
+    elementwise::map([x, dy], dx, Backward::<Fast, A>::new(activation));
 }

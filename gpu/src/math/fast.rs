@@ -110,7 +110,7 @@ pub fn silu_derivative(z: f32) -> f32 {
 /// Beyond it e⁻ˣ is 0 also when multiplied by x.
 const END: f32 = 120.0;
 /// 2√(2/π) and 0.044715 times it.
-const GELU_1: f32 = 1.595_769_1;
+const GELU_1: f32 = 1.595_769;
 const GELU_3: f32 = 0.071_354_82;
 
 /// x·σ(2u), 2u = GELU_1·x + GELU_3·x³
@@ -133,7 +133,7 @@ pub fn softplus(x: f32) -> f32 {
     let e = exp2(abs(x) * -LOG2_E);
     // ln(1 + e) / e, degree 5 on 0 <= e <= 1, relative error 2^-16.9.
     let q = fma(e, -0.023_865_067, 0.101_212_44);
-    let q = fma(e, q, -0.210_040_79);
+    let q = fma(e, q, -0.210_040_8);
     let q = fma(e, q, 0.325_204_46);
     let q = fma(e, q, -0.499_361_28);
     let q = fma(e, q, 0.999_991_6);

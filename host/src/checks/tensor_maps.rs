@@ -1,5 +1,7 @@
 //! Tensor maps: what they refuse, and what reaches the driver.
 
+#[cfg(test)]
+use super::ensure;
 use super::{Outcome, ensure_error};
 use crate::{Error, Runtime, Swizzle, TensorMap, TensorMapMut, Tiling};
 

@@ -1,19 +1,21 @@
 //! An activation applied to each element, and its gradient.
 
 use cuda_std::Has;
-use warpsmith_gpu::elementwise::{Backward, Extents, Forward};
-use warpsmith_gpu::kernels::{map_backward, map_forward, map_in_place};
-use warpsmith_gpu::{Activation, Element, Packed};
+use warpsmith_gpu::elementwise::{Backward, BackwardFromOutput, Extents, Forward};
+use warpsmith_gpu::kernels::{
+    map_backward, map_backward_fast, map_backward_from_output, map_convert, map_forward, map_forward_fast, map_in_place,
+};
+use warpsmith_gpu::{Activation, Element, Fast, FromOutput, Packed};
 
 use super::{Ops, expect_equal, native};
-use crate::{Result, View, ViewMut};
+use crate::{Error, Result, View, ViewMut};
 
 /// # Activations
 impl<L: cuda_std::Library> Ops<L> {
     /// `y[i] = f(x[i])`, for views of any offset and one length.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch), and those of [`Ops::kernel`] and a launch.
+    /// [`Error::LengthMismatch`], and those of [`Ops::kernel`] and a launch.
     pub fn map_forward<'a, A, T>(
         &self,
         activation: A,
@@ -81,5 +83,119 @@ impl<L: cuda_std::Library> Ops<L> {
         }
         let shape = self.covering(Extents::flat(dx.len()), T::Pack::LANES);
         self.kernel::<map_backward<A, T>>()?.launch(&self.stream, shape, (activation, x, dy, dx))
+    }
+
+    /// `dx[i] = dy[i] * f'(x)`, given `y[i] = f(x)`: the input need not be kept. Less exact than
+    /// [`map_backward`](Self::map_backward) where f is flat: see [`FromOutput`].
+    ///
+    /// # Errors
+    /// [`Error::NoDerivativeFromOutput`] if the output doesn't tell the derivative; otherwise as
+    /// [`map_forward`](Self::map_forward).
+    pub fn map_backward_from_output<'a, A, T>(
+        &self,
+        activation: A,
+        y: impl Into<View<'a, T>>,
+        dy: impl Into<View<'a, T>>,
+        dx: impl Into<ViewMut<'a, T>>,
+    ) -> Result<()>
+    where
+        A: FromOutput,
+        T: Element,
+        L: Has<map_backward_from_output<A, T>>,
+    {
+        const OPERATION: &str = "map_backward_from_output";
+        let (y, dy, dx) = (y.into(), dy.into(), dx.into());
+        if let Some(reason) = activation.refusal() {
+            return Err(Error::NoDerivativeFromOutput { activation: A::NAME, reason });
+        }
+        expect_equal(OPERATION, ("y", y.len()), ("dx", dx.len()))?;
+        expect_equal(OPERATION, ("dy", dy.len()), ("dx", dx.len()))?;
+        if !self.runtime().runs_kernels() {
+            let (y, dy) = (self.slice(OPERATION, y)?, self.slice(OPERATION, dy)?);
+            native::map([y, dy], self.slice_mut(OPERATION, dx)?, BackwardFromOutput::<T::Math, A>::new(activation));
+            return Ok(());
+        }
+        let shape = self.covering(Extents::flat(dx.len()), T::Pack::LANES);
+        self.kernel::<map_backward_from_output<A, T>>()?.launch(&self.stream, shape, (activation, y, dy, dx))
+    }
+
+    /// `y[i] = f(x[i])` with y of another element type than x.
+    ///
+    /// # Errors
+    /// As [`map_forward`](Self::map_forward).
+    pub fn map_convert<'a, A, I, O>(
+        &self,
+        activation: A,
+        x: impl Into<View<'a, I>>,
+        y: impl Into<ViewMut<'a, O>>,
+    ) -> Result<()>
+    where
+        A: Activation,
+        I: Element<Compute = O::Compute>,
+        O: Element,
+        L: Has<map_convert<A, I, O>>,
+    {
+        let (x, y) = (x.into(), y.into());
+        expect_equal("map_convert", ("x", x.len()), ("y", y.len()))?;
+        if !self.runtime().runs_kernels() {
+            let (x, y) = (self.slice("map_convert", x)?, self.slice_mut("map_convert", y)?);
+            native::map([x], y, Forward::<O::Math, A>::new(activation));
+            return Ok(());
+        }
+        let shape = self.covering(Extents::flat(y.len()), O::Quad::LANES);
+        self.kernel::<map_convert<A, I, O>>()?.launch(&self.stream, shape, (activation, x, y))
+    }
+
+    /// [`map_forward`](Self::map_forward) in f32 with [`Fast`] mathematics.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn map_forward_fast<'a, A>(
+        &self,
+        activation: A,
+        x: impl Into<View<'a, f32>>,
+        y: impl Into<ViewMut<'a, f32>>,
+    ) -> Result<()>
+    where
+        A: Activation,
+        L: Has<map_forward_fast<A>>,
+    {
+        let (x, y) = (x.into(), y.into());
+        expect_equal("map_forward_fast", ("x", x.len()), ("y", y.len()))?;
+        if !self.runtime().runs_kernels() {
+            let (x, y) = (self.slice("map_forward_fast", x)?, self.slice_mut("map_forward_fast", y)?);
+            native::map([x], y, Forward::<Fast, A>::new(activation));
+            return Ok(());
+        }
+        let shape = self.covering(Extents::flat(y.len()), <f32 as Element>::Pack::LANES);
+        self.kernel::<map_forward_fast<A>>()?.launch(&self.stream, shape, (activation, x, y))
+    }
+
+    /// [`map_backward`](Self::map_backward) in f32 with [`Fast`] mathematics.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn map_backward_fast<'a, A>(
+        &self,
+        activation: A,
+        x: impl Into<View<'a, f32>>,
+        dy: impl Into<View<'a, f32>>,
+        dx: impl Into<ViewMut<'a, f32>>,
+    ) -> Result<()>
+    where
+        A: Activation,
+        L: Has<map_backward_fast<A>>,
+    {
+        const OPERATION: &str = "map_backward_fast";
+        let (x, dy, dx) = (x.into(), dy.into(), dx.into());
+        expect_equal(OPERATION, ("x", x.len()), ("dx", dx.len()))?;
+        expect_equal(OPERATION, ("dy", dy.len()), ("dx", dx.len()))?;
+        if !self.runtime().runs_kernels() {
+            let (x, dy) = (self.slice(OPERATION, x)?, self.slice(OPERATION, dy)?);
+            native::map([x, dy], self.slice_mut(OPERATION, dx)?, Backward::<Fast, A>::new(activation));
+            return Ok(());
+        }
+        let shape = self.covering(Extents::flat(dx.len()), <f32 as Element>::Pack::LANES);
+        self.kernel::<map_backward_fast<A>>()?.launch(&self.stream, shape, (activation, x, dy, dx))
     }
 }

@@ -3,19 +3,26 @@
 //! [`Ops`] owns what the kernels leave to their launcher: grid sizes, lengths, empty inputs.
 
 mod bias;
+mod fused;
+mod gated;
 mod loss;
 mod map;
 mod matmul;
+mod maxout;
 mod native;
 mod optim;
+mod parameters;
 mod processor;
+mod random;
 mod reduce;
+mod softmax;
 
 use std::any::TypeId;
 use std::marker::PhantomData;
 
 use cuda_std::{Has, Kernel};
 use cust_core::DeviceCopy;
+pub use gated::Halves;
 pub use matmul::{
     Factor, Gemm, GemmElement, GemmPlan, HasGemm, IntoFactor, IntoVector, Linear, LinearBackward, LinearGradients,
     OnDevice, OnHost, Package, ReluMask, Vector,
@@ -24,7 +31,7 @@ use warpsmith_gpu::Kernels;
 use warpsmith_gpu::elementwise::{DEPTH, Extents};
 
 use crate::shape::GRID_LIMIT;
-use crate::{DEVICE_CODE, Error, Result, Runtime, Shape, Stream, TypedKernel, View, ViewMut};
+use crate::{DEVICE_CODE, Error, Matrix, Result, Runtime, Shape, Stream, TypedKernel, View, ViewMut};
 
 /// Operations on one stream, with the kernel instances of the library `L` (Warpsmith's own unless said otherwise).
 ///
@@ -129,6 +136,25 @@ impl<L: cuda_std::Library> Ops<L> {
     fn slice_mut<'a, T: DeviceCopy>(&self, operation: &'static str, view: ViewMut<'a, T>) -> Result<&'a mut [T]> {
         self.runtime().expect_same(view.runtime(), operation, "the output")?;
         view.into_mut_slice()
+    }
+}
+
+/// An error unless two matrices have one shape.
+pub(crate) fn expect_same_shape<T: DeviceCopy, U: DeviceCopy>(
+    operation: &'static str,
+    (left_name, left): (&'static str, &Matrix<T>),
+    (right_name, right): (&'static str, &Matrix<U>),
+) -> Result<()> {
+    match left.shape() == right.shape() {
+        true => Ok(()),
+        false => Err(Error::ShapeMismatch {
+            operation,
+            left_name,
+            left: left.shape(),
+            right_name,
+            right: right.shape(),
+            rule: "both have one shape",
+        }),
     }
 }
 

@@ -7,11 +7,14 @@ mod clusters;
 mod device_language;
 mod digits;
 mod epilogues;
+mod fused;
+mod gated;
 mod launch;
 mod linear_backward;
 mod map;
 mod matmul;
 mod rust_cuda;
+mod softmax;
 mod tensor_cores;
 mod tensor_products;
 mod training;
@@ -29,11 +32,14 @@ fn main() -> ExitCode {
         ("device_language", device_language::TESTS),
         ("digits", digits::TESTS),
         ("epilogues", epilogues::TESTS),
+        ("fused", fused::TESTS),
+        ("gated", gated::TESTS),
         ("launch", launch::TESTS),
         ("linear_backward", linear_backward::TESTS),
         ("map", map::TESTS),
         ("matmul", matmul::TESTS),
         ("rust_cuda", rust_cuda::TESTS),
+        ("softmax", softmax::TESTS),
         ("tensor_cores", tensor_cores::TESTS),
         ("tensor_products", tensor_products::TESTS),
         ("training", training::TESTS),

@@ -2,20 +2,21 @@
 //! failures of other libraries generalised to all, accuracy in ulp, and activations chosen by name.
 //! The table is `data/reference.csv`, made by `data/reference.py`.
 
-use std::fmt::Debug;
-
-use warpsmith_gpu::accuracy::{Report, Terms, measure};
+use warpsmith_gpu::accuracy::{Digits, largest_input, measure, terms};
 use warpsmith_gpu::activations::*;
 use warpsmith_gpu::math::ulp::{stratified, ulp_error_of_term};
-use warpsmith_gpu::{Activation, Element, Trainable, automatic_derivative, bf16, f16, with_activation};
+use warpsmith_gpu::{
+    Activation, Element, Fast, FromOutput, Trainable, automatic_derivative, bf16, f16, with_activation,
+};
 
 const REFERENCE: &str = include_str!("../../data/reference.csv");
 
 /// Other states than the defaults.
-const STATES: [&str; 14] = [
+const STATES: [&str; 15] = [
     "threshold(threshold=0.5, value=20)",
     "leaky_relu(alpha=-0.2)",
     "prelu(alpha=-0.3)",
+    "rrelu(lower=0.1, upper=0.2)",
     "hardtanh(low=-0.5, high=2)",
     "hardshrink(lambda=0)",
     "softshrink(lambda=2)",
@@ -132,6 +133,7 @@ fn infinities_give_the_limits() {
         "relu6" => [0.0, 6.0, 0.0, 0.0],
         "leaky_relu" => [-INF, INF, alpha, 1.0],
         "prelu" => [-INF, INF, 0.25, 1.0],
+        "rrelu" => [-INF, INF, Rrelu::default().mean(), 1.0],
         "squared_relu" => [0.0, INF, 0.0, INF],
         "hardtanh" | "tanh" | "softsign" => [-1.0, 1.0, 0.0, 0.0],
         "sigmoid" | "hardsigmoid" => [0.0, 1.0, 0.0, 0.0],
@@ -248,72 +250,20 @@ fn reported_failures() {
     assert_eq!(bf16::store(GeluTanh.forward(-1.281_25f32)).to_f32(), -0.128_906_25);
 }
 
-/// Two 16-bit formats: digits after the leading one, least exponent, largest exponent.
-trait Format: Element<Compute = f32> + Debug {
-    const FORMAT: (i32, i32, i32);
-    fn of_bits(bits: u16) -> Self;
-    fn wide(self) -> f64 {
-        f64::from(self.load())
-    }
-    /// The distance to the exact value in units in the last place; an overflow counts as the next power of two.
-    fn ulp(self, exact: f64) -> f64 {
-        let (digits, least, largest) = Self::FORMAT;
-        let end = 2_f64.powi(largest + 1);
-        let (got, exact) = (self.wide().clamp(-end, end), exact.clamp(-end, end));
-        let exponent = ((exact.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-        (got - exact).abs() / 2_f64.powi(exponent.clamp(least, largest) - digits)
-    }
-}
-
-impl Format for f16 {
-    const FORMAT: (i32, i32, i32) = (10, -14, 15);
-    fn of_bits(bits: u16) -> Self {
-        Self::from_bits(bits)
-    }
-}
-
-impl Format for bf16 {
-    const FORMAT: (i32, i32, i32) = (7, -126, 127);
-    fn of_bits(bits: u16) -> Self {
-        Self::from_bits(bits)
-    }
-}
-
-/// Beyond, 2 * 30 x overflows in f32, and the value is that of some angle.
-const LARGEST_ANGLE: f64 = 5e36;
-
-fn angles(x: f64, error: f64) -> f64 {
-    if x.abs() > LARGEST_ANGLE { 0.0 } else { error }
-}
-
+/// Computed as the kernels compute it, over all 2^16 numbers; near a root the largest term's last place counts.
 #[test]
 fn every_16_bit_number_is_within_1_ulp() {
-    fn all<A: Activation, T: Format>(name: &str, a: A) {
-        for x in (0..=u16::MAX).map(T::of_bits).filter(|x| x.wide().is_finite()) {
-            for (what, got, exact) in
-                [("", a.forward(x.load()), a.forward(x.wide())), ("'", a.derivative(x.load()), a.derivative(x.wide()))]
-            {
-                let got = T::store(got);
-                // Near a root the f32 computation's own error, 2 ulp of a term of 1, may count.
-                let near_root = (got.wide() - exact).abs() < 3e-7 && exact.abs() < 1e-3 && x.wide().abs() > 0.1;
-                let ulp = if name.starts_with("sine") || name.starts_with("snake") {
-                    angles(x.wide(), got.ulp(exact))
-                } else {
-                    got.ulp(exact)
-                };
-                assert!(
-                    ulp <= 1.0 || near_root,
-                    "{} {name}{what} at {x:?}: {got:?}, exactly {exact:e}: {ulp} ulp",
-                    T::NAME
-                );
-            }
+    fn check<T: Digits>(any: Any, of_bits: fn(u16) -> T) {
+        let inputs = (0..=u16::MAX).map(of_bits).filter(|x| f64::from(x.load()).abs() <= largest_input(any));
+        let report = with_activation!(any, |a| measure::<_, T, Fast>(&a, inputs, terms(any)));
+        for (what, worst) in [("", report.forward_of_term), ("'", report.derivative_of_term)] {
+            assert!(worst.ulp <= 1.0, "{any}{what} in {}: {worst}", T::NAME);
         }
     }
-    fn check<A: Activation>(name: &str, a: A) {
-        all::<A, f16>(name, a);
-        all::<A, bf16>(name, a);
+    for any in every() {
+        check(any, f16::from_bits);
+        check(any, bf16::from_bits);
     }
-    for_every!(check);
 }
 
 #[test]
@@ -393,25 +343,12 @@ fn texts_name_activations() {
 /// what was measured, so that they can't get worse unnoticed.
 #[test]
 fn accuracy_within_2_ulp() {
-    fn gate(any: Any) -> Terms {
-        match any {
-            Any::Silu(_) => |x| [0.0, Silu.forward(x) / x],
-            Any::Mish(_) => |x| [0.0, Mish.forward(x) / x],
-            Any::Swish(_) => |x| [0.0, Swish::default().forward(x) / x],
-            Any::QuickGelu(_) => |x| [0.0, QuickGelu.forward(x) / x],
-            Any::GeluErf(_) => |x| [0.0, GeluErf.forward(x) / x],
-            Any::GeluTanh(_) => |x| [0.0, GeluTanh.forward(x) / x],
-            Any::Snake(_) => |x| [x, 1.0],
-            _ => |_| [0.0, 0.0],
-        }
-    }
     const ABOVE: [(&str, f64, f64); 0] = [];
     let mut failures = String::new();
     let inputs: Vec<f32> = stratified(1 << 16).filter(|x| x.is_finite()).collect();
     for any in Any::all() {
-        let bound = if matches!(any, Any::Sine(_) | Any::Snake(_)) { LARGEST_ANGLE as f32 } else { f32::MAX };
-        let inputs = inputs.iter().copied().filter(|x| x.abs() <= bound);
-        let report: Report = with_activation!(any, |a| measure(&a, inputs, gate(any)));
+        let inputs = inputs.iter().copied().filter(|x| f64::from(x.abs()) <= largest_input(any));
+        let report = with_activation!(any, |a| measure::<_, f32, f32>(&a, inputs, terms(any)));
         let (forward, derivative) = (report.forward_of_term, report.derivative_of_term);
         println!("{any}: forward {forward}; derivative {derivative}");
         let bars = ABOVE.iter().find(|(name, ..)| *name == any.name()).map_or((2.0, 2.0), |&(_, f, d)| (f, d));
@@ -420,4 +357,36 @@ fn accuracy_within_2_ulp() {
         }
     }
     assert!(failures.is_empty(), "{failures}");
+}
+
+/// y = f(x) gives f'(x) back, as well as y tells it: its own rounding moves x by half a last place of y over f'.
+#[test]
+fn derivatives_from_outputs() {
+    fn check<A: FromOutput>(name: &str, a: A) {
+        if a.refusal().is_some() {
+            return;
+        }
+        for x in (-400..400).map(|i| (f64::from(i) + 0.37) / 41.0) {
+            let (y, want) = (a.forward(x), a.derivative(x));
+            let got = a.derivative_from_output(y);
+            assert!((got - want).abs() <= 1e-13 * (1.0 + want.abs()), "{name}' from {y} at {x}: {got}, not {want}");
+            let single = a.derivative_from_output(y as f32);
+            assert!((f64::from(single) - want).abs() <= 1e-6 * (1.0 + want.abs()), "{name}' from {y} in f32: {single}");
+        }
+        assert!(a.backward_from_output(f32::NAN, 1.0).is_nan(), "{name}");
+    }
+    for_every!(check);
+    let refused: Vec<String> =
+        every().filter(|any| with_activation!(*any, |a| a.refusal().is_some())).map(|any| any.to_string()).collect();
+    for name in [
+        "leaky_relu(alpha=-0.2)",
+        "prelu(alpha=-0.3)",
+        "threshold(threshold=0.5, value=20)",
+        "silu",
+        "gelu_erf",
+        "sine(omega=30)",
+    ] {
+        assert!(refused.iter().any(|refused| refused == name), "{name} is not among {refused:?}");
+    }
+    assert!(LeakyRelu::new(-0.1).refusal().unwrap().contains("slope"));
 }

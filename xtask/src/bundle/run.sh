@@ -6,11 +6,13 @@ usage() {
     local text
     IFS= read -r -d '' text <<'TEXT'
 usage: ./run [tests|benches|examples|all|memcheck] [--filter TEXT]
+       ./run peers [ARGUMENTS OF benches/peers/run.py]
 
   tests      every test binary (the default)
   benches    every benchmark
   examples   every example, as it is
   all        tests, then examples, then benches
+  peers      Warpsmith beside PyTorch, in one run (--help tells more); needs python3 with torch
   memcheck   the test binaries under compute-sanitizer --tool memcheck
   --filter   only tests or benchmarks whose name contains TEXT; for examples: only such binaries
 
@@ -26,6 +28,13 @@ wrong_usage() {
     usage >&2
     exit 2
 }
+
+if [[ ${1:-} == peers ]]; then
+    here=${BASH_SOURCE[0]%/*}
+    [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
+    shift
+    exec python3 "$here/benches/peers/run.py" "$@"
+fi
 
 what=
 filter=

@@ -86,6 +86,7 @@ mod tests {
                 column_tiles,
                 batch,
                 bias_stride: 0,
+                layout: 0,
                 band,
                 snake,
             };
