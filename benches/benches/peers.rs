@@ -9,7 +9,7 @@ use std::io::{BufRead, Write};
 use warpsmith::activations::{Any, GeluErf, GeluTanh, Relu, Silu};
 use warpsmith::kernels::{LogSoftmax, Softmax, bias_activation_forward, map_backward, map_forward, map_in_place};
 use warpsmith::ops::{Halves, Ops};
-use warpsmith::{Activation, Has, Kernels, Matrix, Runtime, Stream, Swiglu, bf16, f16};
+use warpsmith::{Activation, Has, Kernels, Matrix, Runtime, Stream, Swiglu, bf16};
 use warpsmith_benches::gpu;
 use warpsmith_gpu::accuracy::Digits;
 use warpsmith_gpu::with_activation;
@@ -39,7 +39,6 @@ fn serve(runtime: &Runtime, line: &str) -> Answer {
     let n: usize = elements.parse()?;
     match kind {
         "f32" => of_type::<f32>(runtime, operation, what, n),
-        "f16" => of_type::<f16>(runtime, operation, what, n),
         "bf16" => of_type::<bf16>(runtime, operation, what, n),
         _ => Err(format!("no type `{kind}`").into()),
     }
@@ -48,7 +47,7 @@ fn serve(runtime: &Runtime, line: &str) -> Answer {
 /// What a type needs beyond its kernels for the whole catalogue.
 trait Benched: Digits {
     fn of(value: f32) -> Self;
-    /// The operations that are not compiled for every type.
+    /// The operations other than activations.
     fn special(runtime: &Runtime, operation: &str, what: &str, n: usize) -> Answer;
     fn catalogue(runtime: &Runtime, operation: &str, any: Any, n: usize) -> Answer;
 }
@@ -70,12 +69,7 @@ macro_rules! benched {
 }
 benched! {
     f32: core::convert::identity, special::<f32>;
-    f16: f16::from_f32, not_compiled;
     bf16: bf16::from_f32, special::<bf16>;
-}
-
-fn not_compiled(_: &Runtime, operation: &str, what: &str, _: usize) -> Answer {
-    Err(format!("`{operation} {what}` is not compiled for this type").into())
 }
 
 fn of_type<T: Benched>(runtime: &Runtime, operation: &str, what: &str, n: usize) -> Answer

@@ -11,12 +11,14 @@ macro_rules! instances {
     ($($activation:ident { $($field:ident),* })*) => {
         kernels! {
             map_forward<{$($activation),*}, {f32, bf16}>;
-            map_in_place<{$($activation),*}, f32>;
+            map_in_place<{$($activation),*}, {f32, bf16}>;
             map_backward<{$($activation),*}, {f32, bf16}>;
             // The whole catalogue in all types and ways would be several times as large and as long to build.
             map_forward<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16}>;
-            map_in_place<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16, bf16}>;
+            map_forward<{GeluErf, Mish}, f16>;
+            map_in_place<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16}>;
             map_backward<{Identity, Relu, LeakyRelu, Sigmoid, Tanh, GeluTanh, Silu}, {f64, f16}>;
+            map_backward<{GeluErf, Mish}, f16>;
             map_convert<{Identity, GeluErf, Silu}, bf16, f32>;
             map_convert<{Identity, GeluErf, Silu}, f32, bf16>;
             map_backward_from_output<{Relu, LeakyRelu, Sigmoid, Tanh, Elu, Softplus}, {f32, bf16}>;

@@ -134,17 +134,18 @@ pub fn map(address: Address, rank: u32) -> Address {
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]
 pub unsafe fn read<T: Word>(address: Address) -> T {
+    const { assert!(T::BITS == 32 || T::BITS == 64, "a value of 32 or 64 bits") };
     #[cfg(target_os = "cuda")]
     // SAFETY: by the caller.
     unsafe {
         if T::BITS == 32 {
             let bits: u32;
             asm!("ld.shared::cluster.b32 {}, [{}];", out(reg32) bits, in(reg32) address.get(), options(nostack));
-            T::from_bits64(u64::from(bits))
+            T::from_raw_bits(bits.into())
         } else {
             let bits: u64;
             asm!("ld.shared::cluster.b64 {}, [{}];", out(reg64) bits, in(reg32) address.get(), options(nostack));
-            T::from_bits64(bits)
+            T::from_raw_bits(bits.into())
         }
     }
     #[cfg(not(target_os = "cuda"))]
@@ -162,14 +163,15 @@ pub unsafe fn read<T: Word>(address: Address) -> T {
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]
 pub unsafe fn write<T: Word>(address: Address, value: T) {
+    const { assert!(T::BITS == 32 || T::BITS == 64, "a value of 32 or 64 bits") };
     #[cfg(target_os = "cuda")]
     // SAFETY: by the caller.
     unsafe {
-        let bits = value.to_bits64();
+        let bits = value.to_raw_bits();
         if T::BITS == 32 {
             asm!("st.shared::cluster.b32 [{}], {};", in(reg32) address.get(), in(reg32) bits as u32, options(nostack));
         } else {
-            asm!("st.shared::cluster.b64 [{}], {};", in(reg32) address.get(), in(reg64) bits, options(nostack));
+            asm!("st.shared::cluster.b64 [{}], {};", in(reg32) address.get(), in(reg64) bits as u64, options(nostack));
         }
     }
     #[cfg(not(target_os = "cuda"))]

@@ -165,7 +165,7 @@ macro_rules! instances {
 }
 instances! {
     f64: ;
-    f16: ;
+    f16: GeluErf Mish;
     bf16: GeluErf Mish;
 }
 
