@@ -37,7 +37,7 @@ fn device_code(archive: &Path) -> Result<(), String> {
     if variables::skip_device_build() {
         return Err(format!("{} was set when they were built; unset it and build again", variables::SKIP_DEVICE_BUILD));
     }
-    match CudaBuilder::new(DEVICE_CRATE).archs(&ARCHS).copy_to(archive).build() {
+    match CudaBuilder::new(DEVICE_CRATE).archs(&ARCHS).each_module_once().copy_to(archive).build() {
         Ok(_) => Ok(()),
         Err(error @ (BuildError::Toolchain(_) | BuildError::NoCrate { .. })) => {
             let reason = error.to_string();

@@ -6,7 +6,9 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let archive = out.join("test_kernels.zip");
-    if let Err(error) = CudaBuilder::new("kernels").archs(&[Arch::SM_80, Arch::SM_90A]).copy_to(&archive).build() {
+    if let Err(error) =
+        CudaBuilder::new("kernels").archs(&[Arch::SM_80, Arch::SM_90A]).each_module_once().copy_to(&archive).build()
+    {
         println!("cargo::warning=the tests' kernels were not built, GPU tests will fail: {error}");
         std::fs::write(&archive, error.to_string()).expect("OUT_DIR is writable");
     }

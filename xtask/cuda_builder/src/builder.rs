@@ -31,6 +31,7 @@ use crate::variables;
 pub struct CudaBuilder {
     path: PathBuf,
     archs: Vec<Arch>,
+    least: bool,
     copies: Vec<PathBuf>,
     arguments: Vec<String>,
     release: bool,
@@ -52,6 +53,7 @@ impl CudaBuilder {
         CudaBuilder {
             path: path.as_ref().to_owned(),
             archs: Vec::new(),
+            least: false,
             copies: Vec::new(),
             arguments: Vec::new(),
             release: true,
@@ -78,6 +80,14 @@ impl CudaBuilder {
     /// Builds for these architectures, besides those given before.
     pub fn archs(self, archs: &[Arch]) -> Self {
         archs.iter().fold(self, |builder, &arch| builder.arch(arch))
+    }
+
+    /// Builds each module once, for the least of the architectures that can have all of its entries: half the time for two of them. A
+    /// driver compiles PTX for the device at hand, whatever it was written for; what is lost is code that asks
+    /// `cuda_std::arch()` for a higher one without demanding it by `arch = ...`.
+    pub fn each_module_once(mut self) -> Self {
+        self.least = true;
+        self
     }
 
     /// Copies the result to a file: `x.ptx` gets all kernels as one PTX for the first architecture, `x.zip` the
@@ -231,6 +241,7 @@ impl CudaBuilder {
     ) -> Result<DeviceCode, BuildError> {
         let options = Options {
             archs: if self.archs.is_empty() { vec![Arch::default()] } else { self.archs.clone() },
+            least: self.least,
             float: FloatMode { ftz: self.ftz, contract: self.fma_contraction },
             families: self.families.clone(),
             ptxas,

@@ -25,6 +25,8 @@ use crate::split;
 pub struct Options {
     /// The architectures, in the caller's order.
     pub archs: Vec<Arch>,
+    /// Build each module for the least of these architectures that can have all of its entries, instead of for each.
+    pub least: bool,
     /// Floating-point modes.
     pub float: FloatMode,
     /// Build these modules and families (modules of the same name up to the first point) only; none: all.
@@ -83,6 +85,9 @@ pub fn run(
         groups.retain(|name, _| options.builds(name));
         work.extend(groups.into_iter().map(|(name, group)| (name.to_owned(), arch, group)));
     }
+    if options.least {
+        keep_least(&mut work);
+    }
     if work.is_empty() && !options.families.is_empty() {
         return Err(BuildError::NoModules { crate_name: crate_name.clone(), families: options.families.clone() });
     }
@@ -120,6 +125,12 @@ pub fn run(
         modules,
     };
     Ok(Linked { manifest, files, whole })
+}
+
+/// Leaves out what a lower architecture has with as many entries.
+fn keep_least(work: &mut Vec<(String, Arch, Group<'_>)>) {
+    work.sort_by(|(a, arch, _), (b, other, _)| (a, arch).cmp(&(b, other)));
+    work.dedup_by(|(name, _, group), (before, _, least)| name == before && group.len() == least.len());
 }
 
 /// The entries that `arch` can have.
