@@ -1,9 +1,9 @@
 //! Matrix products by tensor cores (`mma.sync`, sm_80 and later) for 16-bit numbers, with f32 sums.
 //!
-//! A block of 256 threads computes a tile of 256 x 128. Of four stages of both factors, 32 steps of k each, three are on their way from
-//! global to shared memory (`cp.async`) while one is multiplied; what lies beyond a factor is filled with zeros. Eight warps compute
-//! 64 x 64 each, in order of k but for the order inside one instruction. At the end the sums go through shared memory, half of the
-//! columns at a time, so that the epilogue's accesses are whole lines; it is the code of the simple kernels.
+//! A block of 256 threads computes a tile of 128 x 128. Four stages of both factors, 32 steps of k each, are on their way from
+//! global to shared memory (`cp.async`) while a fifth is multiplied; what lies beyond a factor is filled with zeros. Eight warps
+//! compute 64 columns of 32 rows each, in order of k but for the order inside one instruction. At the end the sums go through shared memory, so
+//! that the epilogue's accesses are whole lines; it is the code of the simple kernels.
 //!
 //! The tensor core's rows are the result's columns: a thread then has neighbouring rows, which are neighbours in memory.
 
@@ -15,50 +15,38 @@ use super::wide::{self, lanes};
 use super::{GemmShape, Output, RUN, Strides};
 use crate::epilogue::{Epilogue, Sums};
 
-/// A loop over constants, written out: LLVM doesn't unroll large ones, and the sums would go to local memory.
-macro_rules! written_out {
-    ($index:ident in $($value:literal)* $body:block) => {$({
-        let $index: usize = $value;
-        $body
-    })*};
-}
-
 /// Threads of a block.
 pub const GEMM_MMA_BLOCK: usize = 256;
-/// Rows of a tile.
-pub const GEMM_MMA_ROWS: usize = 256;
-/// Columns of a tile.
-pub const GEMM_MMA_COLUMNS: usize = 128;
-/// Rows and columns of a warp's part of it.
-const PART: usize = 64;
+/// Rows and columns of a tile.
+pub const GEMM_MMA_TILE: usize = 128;
 /// Steps of k in one stage.
 const DEPTH: usize = 32;
 /// Stages in shared memory.
 const STAGES: u32 = 4;
-/// Bytes of a stage, and where the right factor's part of it begins.
-const RIGHT: u32 = (GEMM_MMA_ROWS * DEPTH * 2) as u32;
-const STAGE_BYTES: u32 = RIGHT + (GEMM_MMA_COLUMNS * DEPTH * 2) as u32;
+/// Bytes of one factor's stage, and of a stage.
+const FACTOR_BYTES: u32 = (GEMM_MMA_TILE * DEPTH * 2) as u32;
+const STAGE_BYTES: u32 = 2 * FACTOR_BYTES;
 /// A column of sums at the end: padded, so that neighbouring columns begin in different banks.
-const PITCH: usize = GEMM_MMA_ROWS + 8;
+const PITCH: usize = GEMM_MMA_TILE + 8;
 /// Tile rows that are computed side by side, so that their factors are still in the cache.
 const BAND: usize = 8;
-/// Dynamic shared memory of a block, in bytes: stages, and at the end half of the sums.
+/// Dynamic shared memory of a block, in bytes: stages, and at the end all sums.
 pub const GEMM_MMA_SHARED_BYTES: usize = {
-    let (stages, sums) = ((STAGES * STAGE_BYTES) as usize, PART * PITCH * 4);
+    let (stages, sums) = ((STAGES * STAGE_BYTES) as usize, GEMM_MMA_TILE * PITCH * 4);
     if stages > sums { stages } else { sums }
 };
 
 /// How a factor lies in global and in shared memory. A line is a row of the left or a column of the right factor.
 trait MmaLayout {
-    /// For one of the pieces of 16 bytes of `LINES` lines: its line, its k, and where it lies in the stage.
-    fn piece<const LINES: u32>(number: u32) -> (u32, u32, u32);
+    /// For one of the stage's 512 pieces of 16 bytes: its line, its k, and where it lies in the stage.
+    fn piece(number: u32) -> (u32, u32, u32);
 
     /// Elements of a piece that exist, `lines` and `depth` being those from its first one on.
-    fn existing(lines: i32, depth: i32) -> i32;
+    fn existing(lines: isize, depth: isize) -> isize;
 
     /// Where in the stage this lane's row for `load_matrices_4` lies: of lines `line..line + 16` and `k..k + 16`. `K_FIRST` says that the four
     /// matrices change their k before their lines.
-    fn row<const LINES: u32, const K_FIRST: bool>(line: u32, k: u32) -> u32;
+    fn row<const K_FIRST: bool>(line: u32, k: u32) -> u32;
 
     /// The four matrices.
     ///
@@ -78,18 +66,18 @@ fn quarter<const K_FIRST: bool>() -> (u32, u32, u32) {
 impl MmaLayout for AlongK {
     /// Rows of 64 bytes; their pieces are exchanged so that eight rows meet all banks.
     #[inline(always)]
-    fn piece<const LINES: u32>(number: u32) -> (u32, u32, u32) {
+    fn piece(number: u32) -> (u32, u32, u32) {
         let (line, piece) = (number / 4, number % 4);
         (line, piece * 8, line * 64 + ((piece ^ (line / 2 % 4)) * 16))
     }
 
     #[inline(always)]
-    fn existing(lines: i32, depth: i32) -> i32 {
+    fn existing(lines: isize, depth: isize) -> isize {
         if lines > 0 { depth } else { 0 }
     }
 
     #[inline(always)]
-    fn row<const LINES: u32, const K_FIRST: bool>(line: u32, k: u32) -> u32 {
+    fn row<const K_FIRST: bool>(line: u32, k: u32) -> u32 {
         let (lines, ks, row) = quarter::<K_FIRST>();
         let (line, piece) = (line + lines * 8 + row, k / 8 + ks);
         line * 64 + ((piece ^ (line / 2 % 4)) * 16)
@@ -103,23 +91,23 @@ impl MmaLayout for AlongK {
 }
 
 impl MmaLayout for AlongLines {
-    /// A row of all lines for each k.
+    /// Rows of 256 bytes, one for each k.
     #[inline(always)]
-    fn piece<const LINES: u32>(number: u32) -> (u32, u32, u32) {
-        let (k, piece) = (number / (LINES / 8), number % (LINES / 8));
-        (piece * 8, k, k * LINES * 2 + ((piece ^ (k % 8)) * 16))
+    fn piece(number: u32) -> (u32, u32, u32) {
+        let (k, piece) = (number / 16, number % 16);
+        (piece * 8, k, k * 256 + ((piece ^ (k % 8)) * 16))
     }
 
     #[inline(always)]
-    fn existing(lines: i32, depth: i32) -> i32 {
+    fn existing(lines: isize, depth: isize) -> isize {
         if depth > 0 { lines } else { 0 }
     }
 
     #[inline(always)]
-    fn row<const LINES: u32, const K_FIRST: bool>(line: u32, k: u32) -> u32 {
+    fn row<const K_FIRST: bool>(line: u32, k: u32) -> u32 {
         let (lines, ks, row) = quarter::<K_FIRST>();
         let (k, piece) = (k + ks * 8 + row, line / 8 + lines);
-        k * LINES * 2 + ((piece ^ (k % 8)) * 16)
+        k * 256 + ((piece ^ (k % 8)) * 16)
     }
 
     #[inline(always)]
@@ -129,37 +117,34 @@ impl MmaLayout for AlongLines {
     }
 }
 
-/// One factor's way into shared memory: each thread copies `PIECES` pieces of each stage, `LINES / 64`.
-struct Feed<const LINES: u32, const PIECES: usize> {
+/// One factor's way into shared memory: each thread copies two pieces of each stage.
+struct Feed {
     /// The next piece of each.
-    from: [*const u8; PIECES],
+    from: [*const u8; 2],
     /// Bytes from one stage's piece to the next one's.
     step: usize,
     /// Lines from this piece's first one on, and k likewise; may be less than nothing.
-    lines: [i32; PIECES],
-    depth: [i32; PIECES],
+    lines: [isize; 2],
+    depth: [isize; 2],
     /// Where the pieces lie in the stage.
-    place: [u32; PIECES],
+    place: [u32; 2],
 }
 
-impl<const LINES: u32, const PIECES: usize> Feed<LINES, PIECES> {
+impl Feed {
     #[inline(always)]
     fn new<T: TensorCore, L: MmaLayout>(
         view: &Global<T>,
         strides: Strides,
         [batch, first, lines, k]: [usize; 4],
     ) -> Self {
-        const { assert!(LINES as usize * DEPTH / 8 == PIECES * GEMM_MMA_BLOCK) };
         let thread = thread::thread_idx_x();
-        let pieces: [_; PIECES] = core::array::from_fn(|i| L::piece::<LINES>(thread + (i * GEMM_MMA_BLOCK) as u32));
+        let pieces = [0, 1].map(|i| L::piece(thread + i * GEMM_MMA_BLOCK as u32));
         let of = |line: u32, depth: u32| strides.offset(batch, first + line as usize, depth as usize);
-        // Differences that matter are small; what is larger is cut, which changes nothing.
-        let left = |count: usize, at: usize| (count as isize - at as isize).clamp(-(1 << 30), 1 << 30) as i32;
         Self {
             from: pieces.map(|(line, depth, _)| view.as_ptr().wrapping_add(of(line, depth)).cast()),
             step: DEPTH * strides.column * 2,
-            lines: pieces.map(|(line, ..)| left(lines, first + line as usize)),
-            depth: pieces.map(|(_, depth, _)| left(k, depth as usize)),
+            lines: pieces.map(|(line, ..)| lines as isize - (first + line as usize) as isize),
+            depth: pieces.map(|(_, depth, _)| k as isize - depth as isize),
             place: pieces.map(|(.., place)| place),
         }
     }
@@ -170,26 +155,26 @@ impl<const LINES: u32, const PIECES: usize> Feed<LINES, PIECES> {
     /// Nobody may use the stage until the copies were waited for.
     #[inline(always)]
     unsafe fn copy<L: MmaLayout>(&mut self, stage: Address) {
-        for i in 0..PIECES {
+        for i in 0..2 {
             let elements = L::existing(self.lines[i], self.depth[i]).clamp(0, 8);
             // SAFETY: only elements that exist are read, 16 bytes aligned by the launcher's choice of this kernel.
             unsafe { cp_async::copy_or_zero::<16>(stage.offset(self.place[i]), self.from[i], elements as u32 * 2) };
             self.from[i] = self.from[i].wrapping_add(self.step);
-            self.depth[i] -= DEPTH as i32;
+            self.depth[i] -= DEPTH as isize;
         }
     }
 }
 
 /// Blocks that compute tiles: one for each.
 pub const fn gemm_mma_blocks(shape: &GemmShape) -> usize {
-    shape.m.div_ceil(GEMM_MMA_ROWS) * shape.n.div_ceil(GEMM_MMA_COLUMNS) * shape.batch
+    shape.m.div_ceil(GEMM_MMA_TILE) * shape.n.div_ceil(GEMM_MMA_TILE) * shape.batch
 }
 
 /// How many partial sums there are of each sum.
 pub const fn gemm_mma_parts(shape: &GemmShape, sums: Sums) -> usize {
     match sums {
-        Sums::Rows => shape.n.div_ceil(GEMM_MMA_COLUMNS),
-        Sums::Columns => shape.m.div_ceil(GEMM_MMA_ROWS),
+        Sums::Rows => shape.n.div_ceil(GEMM_MMA_TILE),
+        Sums::Columns => shape.m.div_ceil(GEMM_MMA_TILE),
         _ => 0,
     }
 }
@@ -212,7 +197,7 @@ pub fn mma_supports<T>(shape: &GemmShape, sums: Sums, a: usize, b: usize) -> boo
 
 /// One block for each tile, [`gemm_mma_blocks`] along x, with [`GEMM_MMA_SHARED_BYTES`] of dynamic shared memory. Traps unless
 /// [`mma_supports`] the product.
-#[kernel(module = "gemm_mma", arch = "sm_80", block = 256, min_blocks = 1)]
+#[kernel(module = "gemm_mma", arch = "sm_80", block = 256, min_blocks = 2)]
 pub fn gemm_mma<E: Epilogue, T: TensorCore>(
     shape: GemmShape,
     epilogue: E,
@@ -238,15 +223,12 @@ pub fn gemm_mma<E: Epilogue, T: TensorCore>(
     }
 }
 
-/// The first row and column of this warp's part of the tile.
+/// The first row and column of this warp's part of the tile, 32 x 64.
 #[inline(always)]
 fn warp_part() -> (u32, u32) {
     let warp = thread::thread_idx_x() / 32;
-    (warp % 4 * PART as u32, warp / 4 * PART as u32)
+    (warp % 4 * 32, warp / 4 * 64)
 }
-
-/// A thread's sums: of 16 columns and 8 rows each, by `mma`.
-type Sums4 = [[[f32; 4]; PART / 8]; PART / 16];
 
 /// What one block works on.
 struct Tile<'a, E, T: TensorCore> {
@@ -270,34 +252,44 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
             (false, true) => self.multiply::<AlongLines, AlongK>(&shared, place),
             (false, false) => self.multiply::<AlongLines, AlongLines>(&shared, place),
         };
-        self.finish(&shared, place, &sums);
+        let (row, column) = warp_part();
+        let lane = warp::lane_id();
+        for (i, sums) in sums.iter().enumerate() {
+            for (j, sums) in sums.iter().enumerate() {
+                for below in 0..2 {
+                    let column = column + i as u32 * 16 + below as u32 * 8 + lane / 4;
+                    let row = row + j as u32 * 8 + lane % 4 * 2;
+                    let pair = [sums[2 * below], sums[2 * below + 1]];
+                    // SAFETY: the stages are not used any more; each thread has its own places.
+                    unsafe { wide::write_shared(&shared, column as usize * PITCH + row as usize, pair) };
+                }
+            }
+        }
+        thread::sync_threads();
+        self.finish(&shared, place);
     }
 
-    /// This thread's sums: of 16 columns and 8 rows each.
+    /// This thread's sums.
     #[inline(always)]
     fn multiply<A: MmaLayout, B: MmaLayout>(
         &self,
         shared: &SharedSlice<f32>,
         [batch, tile_row, tile_column]: [usize; 3],
-    ) -> Sums4 {
+    ) -> [[[f32; 4]; 4]; 4] {
         let GemmShape { m, n, k, a: a_strides, b: b_strides, .. } = self.output.shape;
-        let (first_row, first_column) = (tile_row * GEMM_MMA_ROWS, tile_column * GEMM_MMA_COLUMNS);
-        let mut left = Feed::<{ GEMM_MMA_ROWS as u32 }, 4>::new::<T, A>(&self.a, a_strides, [batch, first_row, m, k]);
-        let mut right = Feed::<{ GEMM_MMA_COLUMNS as u32 }, 2>::new::<T, B>(
-            &self.b,
-            b_strides.transposed(),
-            [batch, first_column, n, k],
-        );
+        let (first_row, first_column) = (tile_row * GEMM_MMA_TILE, tile_column * GEMM_MMA_TILE);
+        let mut left = Feed::new::<T, A>(&self.a, a_strides, [batch, first_row, m, k]);
+        let mut right = Feed::new::<T, B>(&self.b, b_strides.transposed(), [batch, first_column, n, k]);
         let stages = shared.address();
         let steps = k.div_ceil(DEPTH);
         let (row, column) = warp_part();
-        let mut sums = [[[0.0; 4]; PART / 8]; PART / 16];
+        let mut sums = [[[0.0; 4]; 4]; 4];
         // SAFETY: a stage is multiplied after its copies were waited for and a barrier, and copied to again after the barrier that all threads
         // reach when they have multiplied it.
         let mut fetch = |stage: u32, step: usize| unsafe {
             if step < steps {
                 left.copy::<A>(stages.offset(stage * STAGE_BYTES));
-                right.copy::<B>(stages.offset(stage * STAGE_BYTES + RIGHT));
+                right.copy::<B>(stages.offset(stage * STAGE_BYTES + FACTOR_BYTES));
             }
             cp_async::commit_group();
         };
@@ -310,17 +302,17 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
             thread::sync_threads();
             fetch(next, step + STAGES as usize - 1);
             let left = stages.offset(now * STAGE_BYTES);
-            let right = left.offset(RIGHT);
+            let right = left.offset(FACTOR_BYTES);
             macro_rules! multiply {
                 ($($k:literal)*) => {$(
-                    let rows = [0, 16, 32, 48].map(|below| A::load(left.offset(A::row::<{ GEMM_MMA_ROWS as u32 }, true>(row + below, $k))));
-                    written_out!(i in 0 1 2 3 {
-                        let columns = B::load(right.offset(B::row::<{ GEMM_MMA_COLUMNS as u32 }, false>(column + i as u32 * 16, $k)));
-                        written_out!(j in 0 1 2 3 4 5 6 7 {
+                    let rows = [0, 16].map(|below| A::load(left.offset(A::row::<true>(row + below, $k))));
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let columns = B::load(right.offset(B::row::<false>(column + i as u32 * 16, $k)));
+                        for (j, sums) in sums.iter_mut().enumerate() {
                             let factor = [rows[j / 2][j % 2 * 2], rows[j / 2][j % 2 * 2 + 1]];
-                            matrix::multiply_add::<T::Format>(&mut sums[i][j], columns, factor);
-                        });
-                    });
+                            matrix::multiply_add::<T::Format>(sums, columns, factor);
+                        }
+                    }
                 )*};
             }
             // SAFETY: the stage's copies were waited for before the barrier; all lanes are here.
@@ -339,7 +331,7 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
     #[inline(always)]
     fn place(&self) -> [usize; 3] {
         let GemmShape { m, n, .. } = self.output.shape;
-        let (rows, columns) = (m.div_ceil(GEMM_MMA_ROWS), n.div_ceil(GEMM_MMA_COLUMNS));
+        let (rows, columns) = (m.div_ceil(GEMM_MMA_TILE), n.div_ceil(GEMM_MMA_TILE));
         let (batch, tile) = (self.block / (rows * columns), self.block % (rows * columns));
         let band = tile / (BAND * columns);
         let height = (rows - band * BAND).min(BAND);
@@ -347,84 +339,57 @@ impl<E: Epilogue, T: TensorCore> Tile<'_, E, T> {
         [batch, band * BAND + in_band % height, in_band / height]
     }
 
-    /// The epilogue, for half of the columns at a time: each thread hands its sums over, and finishes runs of eight rows, 8 columns
-    /// apart.
+    /// The epilogue: each thread finishes runs of eight rows, 16 columns apart.
     #[inline(always)]
-    fn finish(&mut self, shared: &SharedSlice<f32>, [batch, tile_row, tile_column]: [usize; 3], sums: &Sums4) {
-        const RUNS: usize = GEMM_MMA_ROWS / RUN;
+    fn finish(&mut self, shared: &SharedSlice<f32>, [batch, tile_row, tile_column]: [usize; 3]) {
         let GemmShape { m, n, .. } = self.output.shape;
-        let (first_row, first_column) = (tile_row * GEMM_MMA_ROWS, tile_column * GEMM_MMA_COLUMNS);
+        let (first_row, first_column) = (tile_row * GEMM_MMA_TILE, tile_column * GEMM_MMA_TILE);
         let thread = thread::thread_idx_x() as usize;
-        let (row, slot) = (thread % RUNS * RUN, thread / RUNS);
+        let (row, slot) = (thread % 16 * RUN, thread / 16);
         let wide = self.output.is_wide();
         let mut row_sums = [0.0; RUN];
-        for half in 0..GEMM_MMA_COLUMNS / PART {
-            hand_over(shared, half * PART, sums);
-            thread::sync_threads();
-            let mut number = slot;
-            while number < PART {
-                let column = first_column + half * PART + number;
-                // SAFETY: written before the barrier.
-                let run: [f32; RUN] = unsafe { wide::read_shared(shared, number * PITCH + row) };
-                let mut values = [0.0; RUN];
-                if column < n && first_row + row < m {
-                    // SAFETY: checked at the start; each run is one thread's.
-                    values = unsafe { self.output.finish(batch, first_row + row, column, run, wide) };
-                }
-                match E::SUMS {
-                    Sums::Rows => row_sums = lanes!(8, |r| row_sums[r] + values[r]),
-                    Sums::Columns => {
-                        let mut sum = lanes!(8, |r| values[r]).into_iter().fold(0.0, |sum, value| sum + value);
-                        for distance in [16, 8, 4, 2, 1] {
-                            sum += warp::warp_shuffle_xor(warp::FULL, sum, distance, 32).0;
-                        }
-                        if row == 0 && column < n {
-                            let tiles = m.div_ceil(GEMM_MMA_ROWS);
-                            // SAFETY: this tile's and column's own.
-                            unsafe { self.partials.write((batch * tiles + tile_row) * n + column, sum) };
-                        }
-                    }
-                    _ => {}
-                }
-                number += GEMM_MMA_BLOCK / RUNS;
+        let mut number = slot;
+        while number < GEMM_MMA_TILE {
+            let column = first_column + number;
+            // SAFETY: written before the barrier.
+            let run: [f32; RUN] = unsafe { wide::read_shared(shared, number * PITCH + row) };
+            let mut values = [0.0; RUN];
+            if column < n && first_row + row < m {
+                // SAFETY: checked at the start; each run is one thread's.
+                values = unsafe { self.output.finish(batch, first_row + row, column, run, wide) };
             }
-            thread::sync_threads();
+            match E::SUMS {
+                Sums::Rows => row_sums = lanes!(8, |r| row_sums[r] + values[r]),
+                Sums::Columns => {
+                    let mut sum = lanes!(8, |r| values[r]).into_iter().fold(0.0, |sum, value| sum + value);
+                    for distance in [8, 4, 2, 1] {
+                        sum += warp::warp_shuffle_xor(warp::FULL, sum, distance, 16).0;
+                    }
+                    if row == 0 && column < n {
+                        let tiles = m.div_ceil(GEMM_MMA_TILE);
+                        // SAFETY: this tile's and column's own.
+                        unsafe { self.partials.write((batch * tiles + tile_row) * n + column, sum) };
+                    }
+                }
+                _ => {}
+            }
+            number += 16;
         }
         if matches!(E::SUMS, Sums::Rows) {
+            thread::sync_threads();
             // SAFETY: all sums have been read before the barrier; each thread has its own places.
             unsafe { wide::write_shared(shared, slot * PITCH + row, row_sums) };
             thread::sync_threads();
-            if first_row + thread < m {
+            if thread < GEMM_MMA_TILE && first_row + thread < m {
                 let mut sum = 0.0;
-                for slot in 0..GEMM_MMA_BLOCK / RUNS {
+                for slot in 0..16 {
                     // SAFETY: written before the barrier.
                     sum += unsafe { shared.read(slot * PITCH + thread) };
                 }
-                let tiles = n.div_ceil(GEMM_MMA_COLUMNS);
+                let tiles = n.div_ceil(GEMM_MMA_TILE);
                 // SAFETY: this tile's and row's own.
                 unsafe { self.partials.write((batch * tiles + tile_column) * m + first_row + thread, sum) };
             }
         }
     }
-}
-
-/// Writes the sums of those warps whose columns begin at `first`, column after column.
-#[inline(always)]
-fn hand_over(shared: &SharedSlice<f32>, first: usize, sums: &Sums4) {
-    let (row, column) = warp_part();
-    if column as usize != first {
-        return;
-    }
-    let lane = warp::lane_id() as usize;
-    written_out!(i in 0 1 2 3 {
-        written_out!(j in 0 1 2 3 4 5 6 7 {
-            written_out!(below in 0 1 {
-                let column = i * 16 + below * 8 + lane / 4;
-                let row = row as usize + j * 8 + lane % 4 * 2;
-                let pair = [sums[i][j][2 * below], sums[i][j][2 * below + 1]];
-                // SAFETY: the stages are not used any more; each thread has its own places.
-                unsafe { wide::write_shared(shared, column * PITCH + row, pair) };
-            });
-        });
-    });
 }

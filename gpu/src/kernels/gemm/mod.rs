@@ -14,8 +14,7 @@ mod wide;
 
 use cuda_std::DeviceCopy;
 pub use mma::{
-    GEMM_MMA_BLOCK, GEMM_MMA_COLUMNS, GEMM_MMA_ROWS, GEMM_MMA_SHARED_BYTES, gemm_mma, gemm_mma_blocks, gemm_mma_parts,
-    mma_supports,
+    GEMM_MMA_BLOCK, GEMM_MMA_SHARED_BYTES, GEMM_MMA_TILE, gemm_mma, gemm_mma_blocks, gemm_mma_parts, mma_supports,
 };
 pub use naive::{gemm_naive, gemm_sums};
 pub use output::{Output, RUN};

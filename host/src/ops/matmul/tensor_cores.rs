@@ -192,7 +192,7 @@ fn launch_wgmma<E: Epilogue, T: TensorCore + GemmElement<Compute = f32>, S: Tile
     let wgmma_shape = WgmmaShape {
         rows: m as u32,
         columns: n as u32,
-        steps: (k.div_ceil(WGMMA_DEPTH as usize) as u32).max(2 * (S::AHEAD + 1)),
+        steps: (k.div_ceil(WGMMA_DEPTH as usize) as u32).max(S::LEAST_STEPS),
         row_tiles: m.div_ceil(WGMMA_ROWS as usize) as u32,
         column_tiles: n.div_ceil(S::COLUMNS as usize) as u32,
         batch: batch as u32,

@@ -129,7 +129,7 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
         unsafe { self.matrices.bias.get_unchecked((index + matrix * self.shape.bias_stride) as usize) }.load()
     }
 
-    /// Finishes and stores a half. `between` is called with 1 to `AHEAD + 1`, after so many of its chunks.
+    /// Finishes and stores a half. `between` is called with 1 to `ENDING`, after so many of its chunks and one more are made.
     ///
     /// # Safety
     /// All threads of the consumer must call it together; the sums must be complete.
@@ -209,7 +209,7 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H: FnMut(u32)> Groups for Writer<'_, '
             }
         }
         if last {
-            if (1..=S::AHEAD + 1).contains(&chunk) {
+            if (1..=S::ENDING).contains(&chunk) {
                 (self.between)(chunk);
             }
             self.send(chunk);

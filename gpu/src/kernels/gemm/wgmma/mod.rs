@@ -427,10 +427,13 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
             }
         };
     }
-    macro_rules! steps {
+    macro_rules! ending {
         ($step:block) => {
+            const { assert!(S::ENDING == 1 || S::ENDING == 2, "one or two steps at the end") };
             $step
-            ahead!($step);
+            if S::ENDING == 2 {
+                $step
+            }
         };
     }
     // SAFETY: all 128 threads of the warpgroup take the same path, but for those that only the leading thread
@@ -491,7 +494,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
 
             // Both halves, step after step.
             let mut previous = behind.stage;
-            for _ in 2 * (S::AHEAD + 1)..shape.steps {
+            for _ in S::LEAST_STEPS..shape.steps {
                 block.full.add(place.stage).wait(place.parity);
                 wgmma::fence();
                 factors.add_both::<T, _>((&mut first, &mut second), place.stage);
@@ -505,7 +508,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
             // Half 0 takes the last steps first, then half 1.
             let mut ending = place;
             wgmma::fence();
-            steps!({
+            ending!({
                 block.full.add(place.stage).wait(place.parity);
                 factors.add::<T, _>(&mut first, 0, place.stage);
                 place = place.next(S::STAGES);
@@ -514,22 +517,21 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
             wgmma::wait_group::<1>();
             release(previous);
             let mut last = ending;
-            steps!({
+            ending!({
                 factors.add::<T, _>(&mut second, 1, last.stage);
                 wgmma::commit_group();
                 last = last.next(S::STAGES);
             });
-            match S::AHEAD {
-                1 => first.wait::<2>(),
-                _ => first.wait::<3>(),
+            match S::ENDING {
+                1 => first.wait::<1>(),
+                _ => first.wait::<2>(),
             }
 
             // Half 0 is finished meanwhile; between its chunks the stages are freed, one after the other.
             finish.store::<S>(&first, halves[0], |chunk| {
-                match S::AHEAD + 1 - chunk {
+                match S::ENDING - chunk {
                     0 => wgmma::wait_group::<0>(),
-                    1 => wgmma::wait_group::<1>(),
-                    _ => wgmma::wait_group::<2>(),
+                    _ => wgmma::wait_group::<1>(),
                 }
                 release(ending.stage);
                 ending = ending.next(S::STAGES);

@@ -13,7 +13,7 @@ pub struct WgmmaShape {
     pub rows: u32,
     /// Columns of the result.
     pub columns: u32,
-    /// Steps of [`WGMMA_DEPTH`](super::WGMMA_DEPTH) along k, at least twice one more than the tile's `AHEAD`: beyond k the factors are read as zeros.
+    /// Steps of [`WGMMA_DEPTH`](super::WGMMA_DEPTH) along k, at least the tile's `LEAST_STEPS`: beyond k the factors are read as zeros.
     pub steps: u32,
     /// Tiles along the rows.
     pub row_tiles: u32,

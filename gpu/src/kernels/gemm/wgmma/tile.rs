@@ -28,6 +28,11 @@ pub trait Tile: Copy + 'static {
     /// Steps along k, after the first, that one half takes ahead of the other, so that the tensor cores have work while the other half's
     /// sums are finished and stored.
     const AHEAD: u32;
+    /// Steps along k that one half takes at the end, before the other one takes them: more give the tensor cores work for longer while the
+    /// first half is finished, but hold their stages, so that the next tile's copies begin later.
+    const ENDING: u32;
+    /// The fewest steps along k.
+    const LEAST_STEPS: u32 = Self::AHEAD + 1 + Self::ENDING;
     /// Groups of eight columns that are stored together: they divide the tile.
     const CHUNK: u32;
     /// Chunks of each consumer that wait in shared memory for their store.
@@ -35,7 +40,7 @@ pub trait Tile: Copy + 'static {
 }
 
 macro_rules! tiles {
-    ($($(#[$doc:meta])* $name:ident: $columns:literal, $stages:literal stages, $ahead:literal ahead, $chunk:literal x $buffers:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $columns:literal, $stages:literal stages, $ahead:literal ahead, $ending:literal ending, $chunk:literal x $buffers:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -43,6 +48,7 @@ macro_rules! tiles {
             type Sums = Fragment<{ $columns / 2 }>;
             const STAGES: u32 = $stages;
             const AHEAD: u32 = $ahead;
+            const ENDING: u32 = $ending;
             const CHUNK: u32 = $chunk;
             const BUFFERS: u32 = $buffers;
         }
@@ -51,7 +57,7 @@ macro_rules! tiles {
 
 tiles! {
     /// 256 x 128: for a result that makes few tiles.
-    Tile128: 128, 4 stages, 2 ahead, 4 x 4;
+    Tile128: 128, 4 stages, 2 ahead, 1 ending, 4 x 4;
     /// 256 x 200: for a large result.
-    Tile200: 200, 3 stages, 1 ahead, 5 x 4;
+    Tile200: 200, 3 stages, 1 ahead, 2 ending, 5 x 4;
 }
