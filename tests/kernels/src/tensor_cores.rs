@@ -71,7 +71,7 @@ pub const MATRICES: [(usize, bool, bool); 9] = [
 ];
 
 /// sums += A B by one warp: A 16 x 32 bytes by rows, B 8 x 32 bytes by columns, sums 16 x 8 by rows.
-#[kernel(arch = "sm_89", block = 32)]
+#[kernel(arch = "sm_89", ptx = "8.4", block = 32)]
 pub fn warp_product<F: Format>(a: Global<u32>, b: Global<u32>, mut sums: GlobalMut<f32>) {
     let lane = warp::lane_id() as usize;
     let (major, minor) = (lane / 4, lane % 4);

@@ -91,9 +91,9 @@ fn boxes<const HOW: u32>(x: TensorMap<u32, 2>, mut y: GlobalMut<u32>) {
     }
 }
 
-fn boxed<K: cuda_std::SafeKernel>(source: &[u32]) -> Result<Vec<u32>, Error>
+fn boxed<K>(source: &[u32]) -> Result<Vec<u32>, Error>
 where
-    for<'a> K: Kernel<Parameters<'a> = (TensorMap<'a, u32, 2>, GlobalMut<'a, u32>)>,
+    for<'a> K: cuda_std::SafeKernel + Kernel<Parameters<'a> = (TensorMap<'a, u32, 2>, GlobalMut<'a, u32>)>,
 {
     let map = TensorMap::from_slice(source, &Tiling::new([16, 8], [16, 4])).expect("a right tiling");
     let mut y = vec![0; 64];

@@ -14,7 +14,7 @@ use crate::device_crate::DeviceCrate;
 use crate::{setup, table, workspace};
 use artifacts::Kind;
 
-/// Puts test, benchmark and example binaries, the PTX and a `run` script into one folder under 40 MB.
+/// Puts test, benchmark and example binaries, which hold their kernels, and a `run` script into one folder under 40 MB.
 ///
 /// Copy the folder to any Linux machine of the same processor family with an NVIDIA driver, and call ./run there
 /// (./run --help tells more).
@@ -43,10 +43,6 @@ impl Bundle {
         fs::write(&script, RUN).with_context(|| format!("can't write {}", script.display()))?;
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
         let built = DeviceCrate::default_one().build(&crate::device_crate::DEFAULT_ARCHS, false, false)?;
-        let ptx = out.join("ptx");
-        fs::create_dir_all(&ptx).with_context(|| format!("can't create {}", ptx.display()))?;
-        let archive = built.code.archive();
-        copy(archive, &ptx.join(archive.file_name().context("an archive has a name")?))?;
         for kind in Kind::ALL {
             let binaries = artifacts::build(kind)?;
             println!("{}: {}", kind.folder(), binaries.len());

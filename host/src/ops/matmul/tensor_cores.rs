@@ -106,16 +106,13 @@ fn along_k(strides: &Strides) -> Option<bool> {
 }
 
 /// Whether TMA can move such a matrix, the strides being those between its lines and between matrices.
-fn movable<T>(address: u64, line: usize, batch: usize, count: usize) -> bool {
+fn movable(address: u64, line: usize, batch: usize, count: usize) -> bool {
     // A stride of 0 is not one that the hardware knows.
     let apart = count <= 1 || (batch.is_multiple_of(RUN) && batch > 0);
     address.is_multiple_of(16) && line.is_multiple_of(RUN) && line > 0 && apart
 }
 
-fn wgmma_takes<E: Epilogue, T: DeviceCopy>(shape: &GemmShape, views: &Views<'_, T, T>, any_right: bool) -> bool
-where
-    T: GemmElement,
-{
+fn wgmma_takes<E: Epilogue, T: GemmElement>(shape: &GemmShape, views: &Views<'_, T, T>, any_right: bool) -> bool {
     let &GemmShape { m, n, k, batch, a, b, out, source, aux, .. } = shape;
     let b = b.transposed();
     let (Some(left), Some(right)) = (along_k(&a), along_k(&b)) else { return false };
@@ -126,10 +123,10 @@ where
     };
     let factor = |view: &View<'_, T>, strides: &Strides, along: bool| {
         let line = if along { strides.row } else { strides.column };
-        movable::<T>(view.device_address(), line, strides.batch, batch)
+        movable(view.device_address(), line, strides.batch, batch)
     };
     let result = |address: u64, strides: &Strides| {
-        strides.row == 1 && m.is_multiple_of(RUN) && movable::<T>(address, strides.column, strides.batch, batch)
+        strides.row == 1 && m.is_multiple_of(RUN) && movable(address, strides.column, strides.batch, batch)
     };
     let sizes = [m, n, k, batch].iter().all(|&size| size > 0 && size < 1 << 30)
         && m.div_ceil(WGMMA_ROWS as usize).saturating_mul(n.div_ceil(128)).saturating_mul(batch) < 1 << 31;
