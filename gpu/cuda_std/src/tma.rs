@@ -10,6 +10,10 @@
 //! swizzle the pattern counts from address 0, so tiles begin at a multiple of 256, 512 or 1024 bytes. A box that is partly out of
 //! the tensor is filled with zeros there, and its load reports the whole box's bytes.
 //!
+//! A box may begin anywhere, except that its first coordinate, of the innermost axis, must be a multiple of 16 bytes: an H200 ends the kernel
+//! with an illegal instruction otherwise, in loads and in stores. Stores are clipped at the tensor's end in units of 16 bytes: make
+//! the innermost extent a multiple of them, or what lies behind it is overwritten. (Both were measured; CUDA's guide does not say so.)
+//!
 //! In the simulator copies are made at once, but readers are held to the rules: what is read without waiting for the
 //! mbarrier is reported as a race, and so is a load that overwrites what another thread may still read.
 //! It doesn't see a missing `fence_async`.
@@ -118,7 +122,8 @@ macro_rules! loads {
             /// shared memory. `barrier` gets the bytes of the whole box, which someone must have told it to expect in this phase.
             ///
             /// # Safety
-            /// `to` must be a multiple of 128 with room for the box; its bytes must not be used by anybody until the
+            /// The first coordinate must be a multiple of 16 bytes, and
+            /// `to` a multiple of 128 with room for the box; its bytes must not be used by anybody until the
             /// barrier's phase is complete.
             #[doc = $also]
             #[inline(always)]
@@ -155,10 +160,12 @@ loads! {
 }
 
 impl<T: TensorElement, const RANK: usize> TensorMapMut<'_, T, RANK> {
-    /// Begins to copy a box from shared memory to these coordinates. What lies outside of the tensor is not written.
+    /// Begins to copy a box from shared memory to these coordinates. What lies outside of the tensor is not written, but for up to
+    /// 16 bytes behind an innermost extent that isn't a multiple of them.
     ///
     /// # Safety
-    /// `from` must be a multiple of 128 with an initialised box behind it, which nobody writes until the copy's group was
+    /// The first coordinate must be a multiple of 16 bytes, and
+    /// `from` a multiple of 128 with an initialised box behind it, which nobody writes until the copy's group was
     /// waited for. No other thread may use the elements until the copy's group is finished.
     #[inline(always)]
     #[cfg_attr(not(target_os = "cuda"), track_caller)]

@@ -53,7 +53,8 @@ fn copies_must_be_waited_for() -> TestResult {
 }
 
 /// A box is loaded twice and read by all: rightly (0), before the barrier's phase is complete (1), loaded again while other threads
-/// may read it (2), with too many bytes expected (3), never read nor waited for (4), or with the barrier not initialised (5).
+/// may read it (2), with too many bytes expected (3), never read nor waited for (4),
+/// with the barrier not initialised (5), or from a coordinate that the copy engine can't begin at (6).
 #[kernel]
 fn boxes<const HOW: u32>(x: TensorMap<u32, 2>, mut y: GlobalMut<u32>) {
     let words = shared_array![u64; 1];
@@ -70,7 +71,7 @@ fn boxes<const HOW: u32>(x: TensorMap<u32, 2>, mut y: GlobalMut<u32>) {
         for round in 0..2 {
             if t == 0 {
                 full.arrive_expect_tx(if HOW == 3 { 260 } else { 256 });
-                x.load(tile.address(), [0, round], full);
+                x.load(tile.address(), [i32::from(HOW == 6), round], full);
             }
             if HOW == 4 {
                 return;
@@ -122,6 +123,8 @@ fn loads_are_ordered_by_their_barrier() -> TestResult {
     assert!(matches!(error, Error::LeftoverCopy { what: "a load of the copy engine", .. }), "{error}");
     let error = boxed::<boxes<5>>(&source).unwrap_err().to_string();
     assert!(error.contains("is not initialised"), "{error}");
+    let error = boxed::<boxes<6>>(&source).unwrap_err().to_string();
+    assert!(error.contains("coordinate 1") && error.contains("multiple of 16"), "{error}");
     Ok(())
 }
 

@@ -140,7 +140,23 @@ impl Context {
         self.mbarrier_change(barrier, Change { completed_bytes, ..Change::NONE }, "load", place);
     }
 
+    /// Refuses coordinates that the copy engine answers with an illegal instruction.
+    fn expect_aligned(&self, tensor: &Tensor, at: &[i32], place: Place) {
+        let bytes = i64::from(at[0]) * tensor.element as i64;
+        if bytes % 16 != 0 {
+            let (first, element) = (at[0], tensor.element);
+            self.refuse(
+                format!(
+                    "a box can't begin at coordinate {first} of the innermost axis: that is at byte {bytes} (elements of \
+                     {element} bytes), which isn't a multiple of 16"
+                ),
+                place,
+            );
+        }
+    }
+
     fn load_box(&self, tensor: &Tensor, to: u32, at: &[i32], copied: Copied, place: Place) {
+        self.expect_aligned(tensor, at, place);
         let line = self.box_at(tensor, to, place);
         let (state, local) = self.owner(to, place);
         state.window.copied(local..local + tensor.box_bytes() as u32, copied);
@@ -156,6 +172,7 @@ impl Context {
     }
 
     pub(crate) fn tensor_store(&self, tensor: &Tensor, at: &[i32], from: u32, add: Option<Add>, place: Place) {
+        self.expect_aligned(tensor, at, place);
         let line = self.box_at(tensor, from, place);
         self.shared_access(from, tensor.box_bytes(), Kind::Read, place);
         let kind = if add.is_some() { Kind::AtomicUpdate } else { Kind::Write };
