@@ -107,7 +107,7 @@ pub fn sync() {
 }
 
 /// The place in the shared memory of block `rank` that corresponds to `address`, of this block. It can be used with [`read`],
-/// [`write`], [`fetch_add`] and asynchronous copies, not as a pointer.
+/// [`write()`], [`fetch_add`] and asynchronous copies, not as a pointer.
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]
 pub fn map(address: Address, rank: u32) -> Address {

@@ -115,7 +115,7 @@ pub fn multicast(x: TensorMap<f32, 2>, rounds: u32, mut output: GlobalMut<f32>) 
     }
 }
 
-/// `rounds` times: x[i] becomes x[i - 1] + x[i + 1] of the round before (around the end), over the whole grid.
+/// `rounds` times: `x[i]` becomes `x[i - 1] + x[i + 1]` of the round before (around the end), over the whole grid.
 #[kernel(module = "cooperative")]
 pub fn neighbour_sums(rounds: u32, mut x: GlobalMut<u32>, mut y: GlobalMut<u32>, counter: GlobalMut<u32>) {
     let len = x.len();
