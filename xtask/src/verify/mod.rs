@@ -34,11 +34,6 @@ pub struct Verify {
 const WORST: usize = 10;
 
 impl Verify {
-    /// As `test` runs it.
-    pub fn default_one() -> Self {
-        Verify { device_crate: DeviceCrate::default_one(), all: false }
-    }
-
     /// The cheap modules on every usual architecture.
     pub fn cheap() -> Self {
         Verify { device_crate: DeviceCrate::cheap(), all: false }
