@@ -12,7 +12,7 @@
 //!
 //! A box may begin anywhere, except that its first coordinate, of the innermost axis, must be a multiple of 16 bytes: an H200 ends the kernel
 //! with an illegal instruction otherwise, in loads and in stores. Stores are clipped at the tensor's end in units of 16 bytes: make
-//! the innermost extent a multiple of them, or what lies behind it is overwritten. (Both were measured; CUDA's guide does not say so.)
+//! the innermost extent a multiple of them, or what lies behind it is overwritten. (Both were measured.)
 //!
 //! In the simulator copies are made at once, but readers are held to the rules: what is read without waiting for the
 //! mbarrier is reported as a race, and so is a load that overwrites what another thread may still read.

@@ -24,8 +24,8 @@ pub(super) fn choose(runtime: &Runtime, shape: &GemmShape, supports: impl Fn(Gem
     }
 }
 
-/// About how long a multiprocessor works: the tensor cores' cycles, and about 3000 for the begin and the end of each tile. Of the tiles tried
-/// on an H200 it picked one within 1.5 % of the best in most shapes; the constant was fitted there.
+/// About how long a multiprocessor works: the tensor cores' cycles, and about 3000 for the begin and the end of each tile. The constant
+/// was fitted on an H200.
 fn wgmma_cycles<S: Tile>(shape: &GemmShape, multiprocessors: usize) -> usize {
     let tiles = shape.m.div_ceil(WGMMA_ROWS as usize) * shape.n.div_ceil(S::COLUMNS as usize) * shape.batch;
     let steps = shape.k.div_ceil(WGMMA_DEPTH as usize);

@@ -129,7 +129,7 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
         unsafe { self.matrices.bias.get_unchecked((index + matrix * self.shape.bias_stride) as usize) }.load()
     }
 
-    /// Finishes and stores a half. `between` is called with 1 to `ENDING`, after so many of its chunks and one more are made.
+    /// Finishes and stores a half. `between` is called with 1 to `ENDING`, while so many chunks lie behind it, to free stages.
     ///
     /// # Safety
     /// All threads of the consumer must call it together; the sums must be complete.

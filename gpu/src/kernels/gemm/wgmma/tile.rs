@@ -1,7 +1,5 @@
-//! How a block's part of the result is cut: sizes, stages, and how many registers each role gets.
-//!
-//! Of the sizes tried on an H200, these were the best somewhere; the launcher chooses (see the host's `choice`). What limits a large
-//! product there is power, so bytes moved into shared memory per operation count: a larger tile moves fewer.
+//! How a block's part of the result is cut: sizes, stages, and who runs ahead of whom. The launcher chooses a tile (see the host's
+//! `heuristics`): a larger one moves fewer bytes into shared memory for each operation, a smaller one makes more tiles.
 
 use cuda_std::wgmma::{Accumulator, Fragment};
 
