@@ -96,11 +96,24 @@ macro_rules! instances {
                 Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
                 Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
             }, bf16, {Tile128, Tile200}>;
+            gemm_wgmma_split<{
+                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
+                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
+                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
+                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
+                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
+                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
+                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
+                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
+            }, bf16>;
             gemm_simt<{Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>}, f16, f16>;
             gemm_mma<{Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>}, f16>;
             gemm_wgmma<{
                 Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>
             }, f16, {Tile128, Tile200}>;
+            gemm_wgmma_split<{
+                Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>
+            }, f16>;
         }
     };
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use cuda_builder::manifest::Entry;
 use cuda_std::{Kernel, SafeKernel, simulator};
 
-use crate::driver::Handle;
+use crate::driver::{Handle, LaunchAttribute, LaunchConfig};
 use crate::error::{Error, Result};
 use crate::launch::{Arguments, Launch, Pointers};
 use crate::order::Submission;
@@ -382,6 +382,18 @@ impl<K: Kernel> TypedKernel<K> {
                         submission.stream(),
                         pointers.as_mut_ptr(),
                     );
+                }
+                if K::OVERLAPS && cuda.driver.has_launch_attributes() {
+                    let config = LaunchConfig {
+                        grid: shape.grid,
+                        block: shape.block,
+                        dynamic_shared_bytes: shape.shared_bytes as u32,
+                        stream: submission.stream(),
+                        attributes: &LaunchAttribute::OVERLAPS,
+                        attribute_count: 1,
+                    };
+                    let (function, no_extra) = (self.loaded.function, std::ptr::null_mut());
+                    return cuda.driver.cuLaunchKernelEx(&config, function, pointers.as_mut_ptr(), no_extra);
                 }
                 cuda.driver.cuLaunchKernel(
                     self.loaded.function,

@@ -1,5 +1,8 @@
-//! The barrier of a whole grid, for kernels whose blocks all run at the same time: `TypedKernel::launch_cooperative`.
+//! The barrier of a whole grid, for kernels whose blocks all run at the same time: `TypedKernel::launch_cooperative`. And how a kernel
+//! follows the one before it in its stream more closely than by waiting for its end.
 
+#[cfg(target_os = "cuda")]
+use core::arch::asm;
 #[cfg(not(target_os = "cuda"))]
 use core::panic::Location;
 
@@ -44,5 +47,29 @@ pub unsafe fn sync(counter: &GlobalMut<u32>) {
             context().refuse("the counter of the grid's barrier has no elements".into(), Location::caller());
         }
         context().grid_barrier(Location::caller());
+    }
+}
+
+/// Waits until the kernels before this one in the stream have ended and their results can be seen. For kernels that begin before that
+/// (`#[kernel(overlaps)]`); elsewhere it returns at once. From sm_90 on.
+///
+/// Before it a thread may set up shared memory and barriers, but must not touch global memory that others use.
+#[inline(always)]
+pub fn dependency_sync() {
+    #[cfg(target_os = "cuda")]
+    // SAFETY: waits.
+    unsafe {
+        asm!("griddepcontrol.wait;", options(nostack))
+    }
+}
+
+/// Lets the next kernel of the stream begin once every block has come here or ended, if it is one that
+/// [waits for this one's end itself](dependency_sync). From sm_90 on.
+#[inline(always)]
+pub fn trigger_dependents() {
+    #[cfg(target_os = "cuda")]
+    // SAFETY: concerns no memory.
+    unsafe {
+        asm!("griddepcontrol.launch_dependents;", options(nostack))
     }
 }

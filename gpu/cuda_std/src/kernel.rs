@@ -18,6 +18,8 @@ pub trait Kernel: 'static {
     const CLUSTER: [u32; 3] = [1, 1, 1];
     /// The block that every launch must have, if the kernel says so (`#[kernel(block = ...)]`).
     const BLOCK: Option<[u32; 3]> = None;
+    /// Whether it may begin before the kernels before it in the stream have ended (`#[kernel(overlaps)]`).
+    const OVERLAPS: bool = false;
 
     /// Runs one thread of the kernel in the simulator.
     ///

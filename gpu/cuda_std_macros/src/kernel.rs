@@ -18,15 +18,23 @@ pub(crate) struct Attributes {
     module: Option<LitStr>,
     cluster: Option<[u32; 3]>,
     block: Option<[u32; 3]>,
+    overlaps: Option<Ident>,
 }
 
-const NAMES: &str = "block, max_threads, min_blocks, registers, cluster, arch, ptx, module";
+const NAMES: &str = "block, max_threads, min_blocks, registers, cluster, overlaps, arch, ptx, module";
 
 impl Parse for Attributes {
     fn parse(input: ParseStream) -> Result<Self> {
         let mut attributes = Self::default();
         while !input.is_empty() {
             let name: Ident = input.parse()?;
+            if name == "overlaps" {
+                attributes.overlaps = Some(name);
+                if !input.is_empty() {
+                    input.parse::<Token![,]>()?;
+                }
+                continue;
+            }
             input.parse::<Token![=]>()?;
             let value: Expr = input.parse()?;
             let key = match name.to_string().as_str() {
@@ -270,6 +278,10 @@ pub(crate) fn expand(attributes: Attributes, function: ItemFn) -> Result<TokenSt
         let remedy = "nothing checks what a raw pointer points to: make this an `unsafe fn`, or take a `Global<T>` or `GlobalMut<T>`";
         return Err(Error::new_spanned(&pointer.name, remedy));
     }
+    if let (Some(overlaps), None) = (&attributes.overlaps, function.sig.unsafety) {
+        let remedy = "nothing checks that the kernel calls `grid::dependency_sync` before it touches global memory: make this an `unsafe fn`";
+        return Err(Error::new_spanned(overlaps, remedy));
+    }
     let description = describe(&attributes, &function, &parameters);
     let instantiate = instantiation_macro(&attributes, &function, &parameters);
     Ok(quote! {
@@ -339,6 +351,11 @@ fn describe(attributes: &Attributes, function: &ItemFn, parameters: &[Parameter]
     });
     let doc = format!("Names an instance of the kernel [`{text}()`], for typed launches.");
     let cluster = attributes.cluster.map(|[x, y, z]| quote!(const CLUSTER: [u32; 3] = [#x, #y, #z];));
+    let overlaps = attributes.overlaps.as_ref().map(|_| {
+        quote!(
+            const OVERLAPS: bool = true;
+        )
+    });
     let safe = function.sig.unsafety.is_none().then(|| {
         quote! {
             impl #impl_generics ::cuda_std::SafeKernel for #name #type_generics #bounds {}
@@ -359,6 +376,7 @@ fn describe(attributes: &Attributes, function: &ItemFn, parameters: &[Parameter]
                 const RAW_PARAMETERS: &'static [::cuda_std::RawParameter] = &[#(#raw_descriptions),*];
                 #cluster
                 #block
+                #overlaps
 
                 #[cfg(not(target_os = "cuda"))]
                 unsafe fn simulate(parameters: &Self::Parameters<'_>) {

@@ -22,6 +22,8 @@ use syn::parse_macro_input;
 /// Attributes, all optional: `block = 256` or `block = (32, 8)` (threads of a block, required at launch),
 /// `max_threads = 256` (an upper limit), `min_blocks = 2` (blocks resident per multiprocessor), `registers = 128` (limit for each
 /// thread), `cluster = (2, 1, 1)`, `arch = "sm_90a"` (the least architecture it is built for),
+/// `overlaps` (from sm_90 on it may begin before the kernels before it have ended, and waits for them itself by `grid::dependency_sync`
+/// before it touches global memory; the function must be `unsafe`),
 /// `ptx = "8.0"` (the least PTX version that its instructions need, where that is more than the architecture's), `module = "map"` (PTX module family; the
 /// kernel's name otherwise).
 #[proc_macro_attribute]

@@ -22,10 +22,11 @@ pub use gated::{
     GatedBackward, GatedForward, gated_backward, gated_forward, gated_halves_backward, gated_halves_forward,
 };
 pub use gemm::{
-    AlongK, AlongLines, GEMM_MMA_BLOCK, GEMM_MMA_SHARED_BYTES, GEMM_MMA_TILE, GemmShape, Output, RUN, Simt, Strides,
-    TensorCore, Tile, Tile128, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS, WgmmaLayout, WgmmaShape, gemm_mma,
-    gemm_mma_blocks, gemm_mma_parts, gemm_naive, gemm_simt, gemm_simt_blocks, gemm_simt_parts, gemm_sums, gemm_wgmma,
-    mma_supports, wgmma_shared_bytes, wgmma_supports,
+    AlongK, AlongLines, GEMM_MMA_BLOCK, GEMM_MMA_SHARED_BYTES, GEMM_MMA_TILE, GemmShape, Output, PlainResult, RUN,
+    SPLIT, SPLIT_CHUNK, SPLIT_COLUMNS, SPLIT_ROWS, SPLIT_THREADS, Simt, Strides, TensorCore, Tile, Tile128, Tile200,
+    WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS, WgmmaLayout, WgmmaShape, gemm_mma, gemm_mma_blocks, gemm_mma_parts,
+    gemm_naive, gemm_simt, gemm_simt_blocks, gemm_simt_parts, gemm_sums, gemm_wgmma, gemm_wgmma_split, mma_supports,
+    split_shared_bytes, wgmma_shared_bytes, wgmma_supports,
 };
 pub use loss::{cross_entropy, softmax_cross_entropy};
 pub use map::{

@@ -30,11 +30,14 @@ macro_rules! instructions {
 }
 
 instructions! {
-    /// 2ˣ, relative error 2^-22.
-    exp2(x) = "ex2.approx.f32 {}, {};", super::exp2(x);
+    /// 2ˣ, relative error 2^-22; 0 where that is subnormal.
+    exp2(x) = "ex2.approx.ftz.f32 {}, {};", {
+        let y = super::exp2(x);
+        if y < f32::MIN_POSITIVE { 0.0 } else { y }
+    };
     /// 1 / x, 1 ulp.
     recip(x) = "rcp.approx.f32 {}, {};", 1.0 / x;
-    /// 1 / x for 2^-126 <= x < 2^126: what a flush would touch does not occur.
+    /// 1 / x for 2^-126 <= x <= 2^126; 0 beyond.
     recip_moderate(x) = "rcp.approx.ftz.f32 {}, {};", 1.0 / x;
     /// √x, relative error 2^-23.
     sqrt(x) = "sqrt.approx.f32 {}, {};", super::machine::sqrt(x);
@@ -42,10 +45,24 @@ instructions! {
     divide(a, b) = "div.full.f32 {}, {}, {};", a / b;
 }
 
-/// eˣ. The rounded product costs up to 2^-17 at the ends of the range.
+// `ex2` itself keeps subnormals only with three instructions more. Where they are wanted, its result is kept away from them by a power of two
+// that a multiplication takes back.
+
+/// 2^64 as an exponent, and 2^-64.
+const UP: f32 = 64.0;
+const DOWN: f32 = 1.0 / (1u128 << 64) as f32;
+
+/// eˣ, the square of its root. The rounded product costs up to 2^-17 at the ends of the range.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    exp2(x * LOG2_E)
+    let root = exp2(x * (0.5 * LOG2_E));
+    root * root
+}
+
+/// exp(-t) for t >= 0.
+#[inline(always)]
+fn falling(t: f32) -> f32 {
+    exp2(fma(t, -LOG2_E, UP)) * DOWN
 }
 
 /// eˣ - 1.
@@ -58,31 +75,35 @@ pub fn exp_m1(x: f32) -> f32 {
     if abs(x) < 0.5 { x * q } else { exp(x) - 1.0 }
 }
 
-/// e = exp(-|x|) and r = 1 / (1 + e), from which the sigmoid and all that follows from it are made.
+/// 1 / (1 + 2^y) of y - 64.
 #[inline(always)]
-fn logistic(x: f32) -> (f32, f32) {
-    let e = exp2(abs(x) * -LOG2_E);
-    (e, recip_moderate(1.0 + e))
+fn logistic(y_down: f32) -> f32 {
+    recip_moderate(exp2(y_down) + DOWN) * DOWN
 }
 
-/// σ(x), e·r in the lower tail.
+/// σ(x)
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
-    let (e, r) = logistic(x);
-    if x < 0.0 { e * r } else { r }
+    logistic(fma(x, -LOG2_E, -UP))
+}
+
+/// σ(-|x|), the smaller of the two.
+#[inline(always)]
+fn lower_sigmoid(x: f32) -> f32 {
+    logistic(fma(abs(x), LOG2_E, -UP))
 }
 
 /// σ(x)·σ(-x)
 #[inline(always)]
 pub fn sigmoid_derivative(x: f32) -> f32 {
-    let (e, r) = logistic(x);
-    e * r * r
+    let low = lower_sigmoid(x);
+    fma(-low, low, low)
 }
 
-/// 0 where the gate has become 0, also for an infinite x.
+/// x times a gate that is 0 for an infinite x below, and NaN for NaN.
 #[inline(always)]
 fn gated(x: f32, gate: f32) -> f32 {
-    if gate == 0.0 { 0.0 } else { x * gate }
+    x.max(f32::MIN) * gate
 }
 
 /// x·σ(z)
@@ -91,11 +112,10 @@ pub fn swish(x: f32, z: f32) -> f32 {
     gated(x, sigmoid(z))
 }
 
-/// σ(z)·(1 + w·σ(-z)), for w = 0 wherever σ(-z) is 0 or σ(z) is.
+/// σ(z)·(1 + w·σ(-z)) from σ(-|z|).
 #[inline(always)]
-fn swish_slope(z: f32, w: f32) -> f32 {
-    let (e, r) = logistic(z);
-    let (low, high) = (e * r, r);
+fn swish_slope(z: f32, w: f32, low: f32) -> f32 {
+    let high = 1.0 - low;
     let (gate, other) = if z < 0.0 { (low, high) } else { (high, low) };
     gate * fma(w, other, 1.0)
 }
@@ -104,7 +124,7 @@ fn swish_slope(z: f32, w: f32) -> f32 {
 #[inline(always)]
 pub fn silu_derivative(z: f32) -> f32 {
     let z = copy_sign(at_most(abs(z), END), z);
-    swish_slope(z, z)
+    swish_slope(z, z, lower_sigmoid(z))
 }
 
 /// Beyond it e⁻ˣ is 0 also when multiplied by x.
@@ -113,10 +133,16 @@ const END: f32 = 120.0;
 const GELU_1: f32 = 1.595_769;
 const GELU_3: f32 = 0.071_354_82;
 
-/// x·σ(2u), 2u = GELU_1·x + GELU_3·x³
+/// 2u·log2(e) / x from x², with 2u = GELU_1·x + GELU_3·x³.
+#[inline(always)]
+fn gelu_exponent(square: f32) -> f32 {
+    fma(square, GELU_3 * LOG2_E, GELU_1 * LOG2_E)
+}
+
+/// x·σ(2u)
 #[inline(always)]
 pub fn gelu_tanh(x: f32) -> f32 {
-    gated(x, sigmoid(x * fma(GELU_3, x * x, GELU_1)))
+    gated(x, logistic(fma(-x, gelu_exponent(x * x), -UP)))
 }
 
 /// σ(2u)·(1 + x·2u'·σ(-2u))
@@ -124,13 +150,14 @@ pub fn gelu_tanh(x: f32) -> f32 {
 pub fn gelu_tanh_derivative(x: f32) -> f32 {
     let x = copy_sign(at_most(abs(x), 16.0), x);
     let square = x * x;
-    swish_slope(x * fma(GELU_3, square, GELU_1), x * fma(3.0 * GELU_3, square, GELU_1))
+    let low = logistic(fma(abs(x), gelu_exponent(square), -UP));
+    swish_slope(x, x * fma(3.0 * GELU_3, square, GELU_1), low)
 }
 
 /// ln(1 + eˣ) = max(x, 0) + ln(1 + e) with e = exp(-|x|).
 #[inline(always)]
 pub fn softplus(x: f32) -> f32 {
-    let e = exp2(abs(x) * -LOG2_E);
+    let e = falling(abs(x));
     // ln(1 + e) / e, degree 5 on 0 <= e <= 1, relative error 2^-16.9.
     let q = fma(e, -0.023_865_067, 0.101_212_44);
     let q = fma(e, q, -0.210_040_8);
@@ -160,7 +187,7 @@ fn normal_tail(t: f32) -> (f32, f32) {
     let q = fma(s, q, 0.143_472_05);
     let q = fma(s, q, 0.113_923_2);
     let q = fma(s, q, 0.120_057_38);
-    (exp2(t * t * (-0.5 * LOG2_E)), s * q)
+    (exp2(fma(t * t, -0.5 * LOG2_E, UP)) * DOWN, s * q)
 }
 
 /// Beyond it Φ(-t) is 0, also when multiplied by t.
@@ -176,8 +203,9 @@ pub fn normal_cdf(x: f32) -> f32 {
 /// x·Φ(x) = max(x, 0) - t·Φ(-t) with t = |x|.
 #[inline(always)]
 pub fn gelu_erf(x: f32) -> f32 {
-    let t = at_most(abs(x), NORMAL_END);
+    let t = abs(x).min(NORMAL_END);
     let (e, m) = normal_tail(t);
+    // NaN comes from here.
     fma(-t, e * m, if x <= 0.0 { 0.0 } else { x })
 }
 
@@ -194,33 +222,27 @@ pub fn gelu_erf_derivative(x: f32) -> f32 {
 /// exp(-x²)
 #[inline(always)]
 pub fn exp_neg_square(x: f32) -> f32 {
-    exp2(x * x * -LOG2_E)
+    let root = exp2(x * x * (-0.5 * LOG2_E));
+    root * root
 }
 
-/// Numerator n and denominator d of tanh(ln(1 + eˣ)), with e = exp(-|x|): below 0, n = e·(e + 2) and d = n + 2; above,
-/// n = 1 + 2e and d = n + 2e².
-#[inline(always)]
-fn mish_parts(x: f32) -> (f32, f32, f32) {
-    let e = exp2(abs(x) * -LOG2_E);
-    let below = x < 0.0;
-    let n = if below { e * (e + 2.0) } else { fma(2.0, e, 1.0) };
-    let d = n + if below { 2.0 } else { 2.0 * e * e };
-    (e, n, recip_moderate(d))
-}
-
-/// x·n/d
+/// x·tanh(ln(1 + eˣ)) = x·n / (n + 2) with n = eˣ·(eˣ + 2).
 #[inline(always)]
 pub fn mish(x: f32) -> f32 {
-    let (_, n, r) = mish_parts(x);
-    gated(x, n * r)
+    // Of e and n the 2^64-fold; from 20 on the quotient is 1.
+    let e = exp2(fma(at_most(x, 20.0), LOG2_E, UP));
+    let n = e * fma(e, DOWN, 2.0);
+    gated(x, n * recip_moderate(fma(n, DOWN, 2.0)) * DOWN)
 }
 
-/// n/d + 4x·g·(1 + e)/d² with g = e below 0 and e² above.
+/// n/d + 4x·g·(1 + e)/d², of tanh(ln(1 + eˣ)) = n/d with e = exp(-|x|): below 0, n = e·(e + 2), d = n + 2 and g = e; above, n = 1 + 2e,
+/// d = n + 2e² and g = e².
 #[inline(always)]
 pub fn mish_derivative(x: f32) -> f32 {
     let x = copy_sign(at_most(abs(x), END), x);
-    let (e, n, r) = mish_parts(x);
-    let g = if x < 0.0 { e } else { e * e };
+    let e = falling(abs(x));
+    let (n, rest, g) = if x < 0.0 { (e * (e + 2.0), 2.0, e) } else { (fma(2.0, e, 1.0), 2.0 * e * e, e * e) };
+    let r = recip_moderate(n + rest);
     let slope = x * (g * fma(4.0, e, 4.0)) * r;
     (n + slope) * r
 }

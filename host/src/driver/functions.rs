@@ -8,6 +8,34 @@ use crate::error::{Error, Result};
 
 /// A driver object: context, stream, event, module, function or graph.
 pub(crate) type Handle = *mut c_void;
+/// `CUlaunchConfig`, for [`Driver::cuLaunchKernelEx`].
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared_bytes: u32,
+    pub(crate) stream: Handle,
+    pub(crate) attributes: *const LaunchAttribute,
+    pub(crate) attribute_count: u32,
+}
+
+/// `CUlaunchAttribute`: a number and a value of up to 64 bytes.
+#[repr(C)]
+pub(crate) struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: the kernel waits for those before it by itself.
+    pub(crate) const OVERLAPS: Self = {
+        let mut value = [0; 16];
+        value[0] = 1;
+        Self { id: 6, padding: 0, value }
+    };
+}
+
 /// An address in device memory.
 pub(crate) type DeviceAddress = u64;
 
@@ -116,6 +144,9 @@ driver_functions! {
         function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         dynamic_shared_bytes: u32, stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void
     );
+    cuLaunchKernelEx(
+        config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void
+    );
     cuLaunchCooperativeKernel(
         function: Handle, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         dynamic_shared_bytes: u32, stream: Handle, parameters: *mut *mut c_void
@@ -123,6 +154,11 @@ driver_functions! {
 }
 
 impl Driver {
+    /// Whether kernels can be launched with attributes: from CUDA 11.8 on.
+    pub(crate) fn has_launch_attributes(&self) -> bool {
+        self.cuLaunchKernelEx.is_some()
+    }
+
     /// The CUDA version that the driver supports, as 1000 * major + 10 * minor; 0 if it does not say.
     pub(crate) fn version(&self) -> u32 {
         let mut version = 0;

@@ -13,7 +13,7 @@ mod trampolines;
 
 #[cfg(feature = "cuda")]
 pub(crate) use device::OpenDevice;
-pub(crate) use functions::{DeviceAddress, Driver, Handle};
+pub(crate) use functions::{DeviceAddress, Driver, Handle, LaunchAttribute, LaunchConfig};
 #[cfg(feature = "cuda")]
 use open::library;
 

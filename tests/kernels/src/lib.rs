@@ -21,7 +21,9 @@ use warpsmith_gpu::epilogue::{
     Activated, AddSource, Biased, ColumnBiased, Dropout, Gated, Masked, Saved, SavedMask, Sum, SumFactor, SumRows,
     TimesDerivative,
 };
-use warpsmith_gpu::kernels::{Tile128, Tile200, gemm_mma, gemm_simt, gemm_wgmma, map_backward, map_forward};
+use warpsmith_gpu::kernels::{
+    Tile128, Tile200, gemm_mma, gemm_simt, gemm_wgmma, gemm_wgmma_split, map_backward, map_forward,
+};
 use warpsmith_gpu::{Then, bf16, f16};
 
 use crate::activations::{Learned, Snake};
@@ -117,9 +119,11 @@ kernels! {
     gemm_simt<Activated<Saved<Biased<Sum>>, GeluErf>, bf16, bf16>;
     gemm_mma<Activated<Saved<Biased<Sum>>, GeluErf>, {f16, bf16}>;
     gemm_wgmma<Activated<Saved<Biased<Sum>>, GeluErf>, {f16, bf16}, {Tile128, Tile200}>;
+    gemm_wgmma_split<Activated<Saved<Biased<Sum>>, GeluErf>, {f16, bf16}>;
     gemm_simt<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16, bf16>;
     gemm_mma<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16>;
     gemm_wgmma<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16, {Tile128, Tile200}>;
+    gemm_wgmma_split<{Gated<Biased<Sum>, Silu>, Activated<SavedMask<Sum>, Relu>, ColumnBiased<Sum>}, bf16>;
     histogram;
     orderings;
     handed_on<{true, false}>;

@@ -13,6 +13,7 @@ pub const TESTS: Tests = Tests {
     kernels: &[
         ("every_layout", every_layout),
         ("activation_and_bias", activation_and_bias),
+        ("results_without_tma", results_without_tma),
         ("kept_and_gradient", kept_and_gradient),
         ("pairs_masks_and_sample_biases", other_epilogues),
         ("the_same_each_time", the_same_each_time),
@@ -75,7 +76,7 @@ fn product(a: &Ints, b: &Ints) -> Vec<Vec<i32>> {
 
 /// The kernels that tensor cores have, each with whether it takes these layouts of left and right factor (k contiguous) in the kernel's
 /// frame.
-const KERNELS: [Gemm; 3] = [Gemm::Mma, Gemm::Wgmma128, Gemm::Wgmma200];
+const KERNELS: [Gemm; 4] = [Gemm::Mma, Gemm::Wgmma128, Gemm::Wgmma200, Gemm::WgmmaSplit];
 
 /// y = x · w in all four layouts of x and w, y row-major.
 fn every_layout(runtime: &Runtime) -> TestResult {
@@ -145,6 +146,44 @@ fn activation_and_bias(runtime: &Runtime) -> TestResult {
                         );
                     }
                     false => assert!(y.to_f32().is_nan(), "{kernel:?} wrote beyond the features"),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Results that TMA can't store: features that are no multiple of 8, results that begin anywhere; in a batch.
+fn results_without_tma(runtime: &Runtime) -> TestResult {
+    let (ops, mut random) = (Ops::new(runtime), random("results_without_tma"));
+    let large = runtime.device().cuda().is_some();
+    for (samples, features, k) in if large { [(4096, 10, 520), (77, 333, 136)] } else { [(3, 10, 72), (5, 1, 8)] } {
+        let (x, w) = (Ints::new(&mut random, samples, k, true), Ints::new(&mut random, k, features, false));
+        let bias: Vec<i32> = (0..features).map(|_| random.random_range(-20..20)).collect();
+        let want = product(&x, &w);
+        let (xb, wb) = (runtime.buffer_from(&x.stored::<bf16>())?, runtime.buffer_from(&w.stored::<bf16>())?);
+        let biases = runtime.buffer_from(&bias.iter().map(|&b| bf16::from_f32(b as f32)).collect::<Vec<_>>())?;
+        let leading = features + 3;
+        for kernel in [Gemm::Mma, Gemm::WgmmaSplit] {
+            let mut y = runtime.filled(1 + samples * leading, bf16::from_f32(f32::NAN))?;
+            let out = MatrixViewMut::row_major(y.slice_mut(1..)?, (samples, features), leading)?;
+            ops.linear(view!(MatrixView, x, &xb), view!(MatrixView, w, &wb))
+                .bias(&biases)
+                .activation(Relu)
+                .using(kernel)
+                .into(out)?;
+            let y = y.to_vec()?;
+            assert!(y[0].to_f32().is_nan(), "{kernel:?} wrote before the result");
+            for (i, y) in y[1..].iter().enumerate() {
+                let (sample, feature) = (i / leading, i % leading);
+                if feature < features {
+                    let want = bf16::from_f32((want[sample][feature] + bias[feature]).max(0) as f32);
+                    assert!(
+                        *y == want,
+                        "{kernel:?} {samples} x {features} x {k} [{sample}, {feature}]: {y:?}, expected {want:?}"
+                    );
+                } else {
+                    assert!(y.to_f32().is_nan(), "{kernel:?} wrote beyond the features of sample {sample}");
                 }
             }
         }

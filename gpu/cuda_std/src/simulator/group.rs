@@ -209,8 +209,13 @@ impl Context {
 
     /// A thread that ends is not waited for at the cluster's barrier.
     pub(super) fn leave_cluster(&self) {
-        self.cluster_phase.set(None);
+        let arrived = self.cluster_phase.take();
         if self.cluster_states().len() > 1 {
+            let meeting = self.cluster_meeting();
+            if arrived == Some(meeting.phase.get()) {
+                // It isn't among those that are waited for, so its arrival must not stand for another thread's.
+                meeting.arrived.set(meeting.arrived.get() - 1);
+            }
             self.complete_cluster();
         }
     }

@@ -21,7 +21,8 @@ pub use output::{Output, RUN};
 pub use simt::{Simt, gemm_simt, gemm_simt_blocks, gemm_simt_parts};
 pub use tensor_core::{AlongK, AlongLines, TensorCore};
 pub use wgmma::{
-    Tile, Tile128, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS, WgmmaLayout, WgmmaShape, gemm_wgmma,
+    PlainResult, SPLIT, SPLIT_CHUNK, SPLIT_COLUMNS, SPLIT_ROWS, SPLIT_THREADS, Tile, Tile128, Tile200, WGMMA_DEPTH,
+    WGMMA_ROWS, WGMMA_THREADS, WgmmaLayout, WgmmaShape, gemm_wgmma, gemm_wgmma_split, split_shared_bytes,
     wgmma_shared_bytes, wgmma_supports,
 };
 

@@ -13,6 +13,8 @@ pub trait TensorCore: Element<Compute = f32> + TensorElement {
     fn pack(low: f32, high: f32) -> u32;
     /// The two numbers, the lower half first.
     fn unpack(pair: u32) -> [f32; 2];
+    /// The number with these bits.
+    fn from_raw(bits: u16) -> Self;
 }
 
 macro_rules! tensor_core {
@@ -36,6 +38,11 @@ macro_rules! tensor_core {
                 {
                     u32::from(Self::from_f32(low).to_bits()) | u32::from(Self::from_f32(high).to_bits()) << 16
                 }
+            }
+
+            #[inline(always)]
+            fn from_raw(bits: u16) -> Self {
+                Self::from_bits(bits)
             }
 
             #[inline(always)]

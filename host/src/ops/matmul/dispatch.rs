@@ -5,14 +5,14 @@ use cuda_std::Has;
 use warpsmith_gpu::epilogue::{Epilogue, Sums};
 use warpsmith_gpu::kernels::{
     GemmShape, Simt, Tile128, Tile200, gemm_mma, gemm_mma_parts, gemm_simt, gemm_simt_blocks, gemm_simt_parts,
-    gemm_wgmma,
+    gemm_wgmma, gemm_wgmma_split,
 };
 use warpsmith_gpu::{Element, bf16, f16};
 
 use super::heuristics;
 use super::native::NativeSum;
 use super::problem::Views;
-use super::tensor_cores::{NOTHING, TensorCores, TensorKernels, Wgmma, has_wgmma, wgmma_parts};
+use super::tensor_cores::{NOTHING, TensorCores, TensorKernels, Wgmma, has_wgmma, split_parts, wgmma_parts};
 use crate::ops::Ops;
 use crate::{Error, Result, Runtime, Shape, Stream, TypedKernel, ViewMut};
 
@@ -32,11 +32,13 @@ pub enum Gemm {
     Wgmma128,
     /// The same with tiles of 256 x 200.
     Wgmma200,
+    /// [`gemm_wgmma_split`](gemm_wgmma_split()): the same for results that make few tiles, 128 x 128 with k in two parts.
+    WgmmaSplit,
 }
 
 impl Gemm {
     /// All.
-    pub const ALL: [Self; 4] = [Self::Simt, Self::Mma, Self::Wgmma128, Self::Wgmma200];
+    pub const ALL: [Self; 5] = [Self::Simt, Self::Mma, Self::Wgmma128, Self::Wgmma200, Self::WgmmaSplit];
 
     /// How many partial sums it makes of each sum.
     pub(super) fn parts<T: GemmElement>(self, shape: &GemmShape, sums: Sums) -> usize {
@@ -45,6 +47,7 @@ impl Gemm {
             Self::Mma => gemm_mma_parts(shape, sums),
             Self::Wgmma128 => wgmma_parts::<Tile128>(shape, sums),
             Self::Wgmma200 => wgmma_parts::<Tile200>(shape, sums),
+            Self::WgmmaSplit => split_parts(shape, sums),
         }
     }
 }
@@ -56,7 +59,7 @@ impl Gemm {
 /// | factors | instances |
 /// | --- | --- |
 /// | `f32`, `f64`, and 16-bit ones with an `f32` result | `gemm_simt<E, T, O>` |
-/// | `f16`, `bf16` with a result of the same type | `gemm_simt<E, T, T>`, `gemm_mma<E, T>`, `gemm_wgmma<E, T, {Tile128, Tile200}>` |
+/// | `f16`, `bf16` with a result of the same type | `gemm_simt<E, T, T>`, `gemm_mma<E, T>`, `gemm_wgmma<E, T, {Tile128, Tile200}>`, `gemm_wgmma_split<E, T>` |
 ///
 /// Your own epilogue is one line in your crate, `kernels! { gemm_simt<SoftCap, f32, f32>; }`.
 #[diagnostic::on_unimplemented(
@@ -97,7 +100,8 @@ macro_rules! libraries_with_tensor_cores {
                 + Has<gemm_simt<E, $element, $element>>
                 + Has<gemm_mma<E, $element>>
                 + Has<gemm_wgmma<E, $element, Tile128>>
-                + Has<gemm_wgmma<E, $element, Tile200>>,
+                + Has<gemm_wgmma<E, $element, Tile200>>
+                + Has<gemm_wgmma_split<E, $element>>,
         {
             fn gemm_kernels(ops: &Ops<Self>) -> Result<GemmKernels<E, $element, $element>> {
                 let runtime = ops.runtime();
@@ -105,7 +109,8 @@ macro_rules! libraries_with_tensor_cores {
                     true => Some(Wgmma {
                         columns_128: ops.kernel()?,
                         columns_200: ops.kernel()?,
-                        nothing: runtime.zeros(NOTHING)?,
+                        split: ops.kernel()?,
+                        nothing: [runtime.zeros(NOTHING)?, runtime.zeros(NOTHING)?, runtime.zeros(NOTHING)?],
                     }),
                     false => None,
                 };
@@ -188,7 +193,7 @@ impl<E: Epilogue, T: GemmElement, O: Element<Compute = T::Compute>> GemmKernels<
 }
 
 /// Why a kernel that was asked for can't be had, by [`Gemm`].
-const UNSUPPORTED: [&str; 4] = [
+const UNSUPPORTED: [&str; 5] = [
     "",
     "gemm_mma needs 16-bit factors and results, factors at multiples of 16 bytes with leading dimensions that are multiples of 8, \
      and no sums of a factor",
@@ -197,4 +202,6 @@ const UNSUPPORTED: [&str; 4] = [
     "gemm_wgmma needs compute capability 9.0, 16-bit matrices at multiples of 16 bytes, leading dimensions and features that are multiples of 8, \
      an epilogue with at most one matrix read or kept, and factors in the layouts that the epilogue is for; with 200 columns, k contiguous in the \
      right one",
+    "gemm_wgmma_split needs compute capability 9.0, 16-bit factors at multiples of 16 bytes with leading dimensions that are multiples of 8, \
+     in the layouts that the epilogue is for, and an epilogue with at most one matrix read or kept (and then a result like that of gemm_wgmma)",
 ];

@@ -1,6 +1,8 @@
 //! Which kernel computes a product, and with which tile: decided from types, device, shape and alignment alone.
 
-use warpsmith_gpu::kernels::{GemmShape, Tile, Tile128, Tile200, WGMMA_DEPTH, WGMMA_ROWS};
+use warpsmith_gpu::kernels::{
+    GemmShape, SPLIT, SPLIT_COLUMNS, SPLIT_ROWS, Tile, Tile128, Tile200, WGMMA_DEPTH, WGMMA_ROWS,
+};
 
 use super::Gemm;
 use crate::Runtime;
@@ -15,6 +17,7 @@ pub(super) fn choose(runtime: &Runtime, shape: &GemmShape, supports: impl Fn(Gem
     let wgmma = [
         (Gemm::Wgmma128, wgmma_cycles::<Tile128>(shape, multiprocessors)),
         (Gemm::Wgmma200, wgmma_cycles::<Tile200>(shape, multiprocessors)),
+        (Gemm::WgmmaSplit, split_cycles(shape, multiprocessors)),
     ];
     let fastest = wgmma.into_iter().filter(|&(kernel, _)| supports(kernel)).min_by_key(|&(_, cycles)| cycles);
     match fastest {
@@ -31,4 +34,12 @@ fn wgmma_cycles<S: Tile>(shape: &GemmShape, multiprocessors: usize) -> usize {
     let steps = shape.k.div_ceil(WGMMA_DEPTH as usize);
     let per_step = (WGMMA_ROWS * S::COLUMNS / 32) as usize;
     tiles.div_ceil(multiprocessors) * (steps * per_step + 3000)
+}
+
+/// The same for the kernel that splits k: 700 cycles a step, because a small tile is limited by what it reads, and about 5000 for begin and
+/// end, the exchange included. Fitted on an H200 too.
+fn split_cycles(shape: &GemmShape, multiprocessors: usize) -> usize {
+    let tiles = shape.m.div_ceil(SPLIT_ROWS as usize) * shape.n.div_ceil(SPLIT_COLUMNS as usize) * shape.batch;
+    let steps = shape.k.div_ceil(WGMMA_DEPTH as usize).div_ceil(SPLIT as usize);
+    (tiles * SPLIT as usize).div_ceil(multiprocessors) * (steps * 700 + 5000)
 }

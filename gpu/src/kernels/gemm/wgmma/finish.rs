@@ -14,7 +14,8 @@ use cuda_std::{Global, GlobalMut, barrier, matrix, thread, tma, warp};
 use super::tile::{CONSUMER_ROWS, HALF, ROW, Tile, WGMMA_ROWS};
 use super::{Place, WgmmaShape};
 use crate::epilogue::{Aux, Axis, Epilogue, Operands, Sums};
-use crate::kernels::gemm::TensorCore;
+use crate::kernels::gemm::wide::lanes;
+use crate::kernels::gemm::{Strides, TensorCore};
 
 /// Bytes of one buffer.
 pub(super) const fn buffer_bytes<S: Tile>() -> u32 {
@@ -44,6 +45,8 @@ pub(super) struct Matrices<'a, T: TensorCore> {
     pub(super) kept: TensorMapMut<'a, T, 3>,
     pub(super) bias: Global<'a, T>,
     pub(super) partials: GlobalMut<'a, f32>,
+    /// The result once more, where [`PlainResult`] says that TMA can't store it.
+    pub(super) plain: Option<GlobalMut<'a, T>>,
 }
 
 /// The ring of a consumer's buffers in shared memory.
@@ -78,6 +81,8 @@ pub(super) struct Half {
     row: u32,
     column: u32,
     matrix: u32,
+    /// Which of a row's partial sums these columns make.
+    part: u32,
     /// The biases of this thread's two rows, if there is one for each row.
     bias: [f32; 2],
 }
@@ -104,20 +109,20 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
         Self { shape, epilogue, matrices, ring, consumer, lead: thread == 0, offset, place }
     }
 
-    /// What this thread's rows of a half need, loaded ahead of its sums.
+    /// What this thread's rows of a half need, loaded ahead of its sums. `part` is the number of its columns among those of all matrices.
     #[inline(always)]
-    pub(super) fn half(&self, row: u32, column: u32, matrix: u32) -> Half {
+    pub(super) fn half(&self, row: u32, column: u32, matrix: u32, part: u32) -> Half {
         let bias = match E::BIAS {
             Axis::Rows => [0, 8].map(|below| self.bias(thread_row(row) + below, self.shape.rows, matrix)),
             _ => [0.0; 2],
         };
-        Half { row, column, matrix, bias }
+        Half { row, column, matrix, part, bias }
     }
 
     /// A half outside the result.
     #[inline(always)]
     pub(super) fn nothing() -> Half {
-        Half { row: 0, column: OUTSIDE, matrix: 0, bias: [0.0; 2] }
+        Half { row: 0, column: OUTSIDE, matrix: 0, part: 0, bias: [0.0; 2] }
     }
 
     /// The bias of this index; beyond the end the last one, whose elements aren't stored.
@@ -135,8 +140,16 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
     /// All threads of the consumer must call it together; the sums must be complete.
     #[inline(always)]
     pub(super) unsafe fn store<S: Tile>(&mut self, sums: &S::Sums, half: Half, between: impl FnMut(u32)) {
+        let mut writer = self.writer::<S, _>(half, between);
+        sums.for_each_group(&mut writer);
+        writer.end();
+    }
+
+    /// Takes the sums of a half.
+    #[inline(always)]
+    pub(super) fn writer<S: Tile, H: FnMut(u32)>(&mut self, half: Half, between: H) -> Writer<'_, 'a, E, T, S, H> {
         let none = [[0; 2]; 2];
-        let mut writer = Writer::<E, T, S, _> {
+        Writer {
             finish: self,
             half,
             results: none,
@@ -145,10 +158,6 @@ impl<'a, E: Epilogue, T: TensorCore> Finish<'a, E, T> {
             totals: [0.0; 2],
             between,
             tile: core::marker::PhantomData,
-        };
-        sums.for_each_group(&mut writer);
-        if matches!(E::SUMS, Sums::Rows) {
-            writer.write_totals();
         }
     }
 }
@@ -163,7 +172,7 @@ fn thread_row(row: u32) -> u32 {
 type Pairs = [u32; 2];
 
 /// Takes the sums of a half, eight columns at a time. Two groups go through shared memory together.
-struct Writer<'w, 'a, E, T: TensorCore, S, H> {
+pub(super) struct Writer<'w, 'a, E, T: TensorCore, S, H> {
     finish: &'w mut Finish<'a, E, T>,
     half: Half,
     results: [Pairs; 2],
@@ -244,7 +253,7 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
     #[inline(always)]
     fn finished(&mut self, group: u32, sums: [f32; 4], read: Pairs) -> (Pairs, Pairs) {
         let Finish { shape, epilogue, .. } = &*self.finish;
-        let Half { row, column, matrix, bias } = self.half;
+        let Half { row, column, matrix, bias, .. } = self.half;
         let row = thread_row(row);
         let column = column + group * 8 + thread::thread_idx_x() % 4 * 2;
         let one = |number: usize| {
@@ -306,7 +315,10 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
                 }
             }
             barrier::sync(1 + finish.consumer, 128);
-            if finish.lead {
+            if let (Some(result), Some(plain)) = (&mut finish.matrices.plain, finish.shape.plain.get()) {
+                let column = (column + chunk * S::CHUNK * 8) as usize;
+                copy_out::<T, S>(result, finish.shape, plain, [row as usize, column, matrix as usize], buffer);
+            } else if finish.lead {
                 let at = [row as i32, (column + chunk * S::CHUNK * 8) as i32, matrix as i32];
                 finish.matrices.result.store(at, buffer);
                 if keeps::<E>() {
@@ -321,12 +333,19 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
         }
     }
 
+    /// Behind the last group.
+    #[inline(always)]
+    pub(super) fn end(&mut self) {
+        if matches!(E::SUMS, Sums::Rows) {
+            self.write_totals();
+        }
+    }
+
     /// Writes the sums of the half's rows, which are partial sums of the result's rows.
     #[inline(always)]
     fn write_totals(&mut self) {
-        let Half { row, column, matrix, .. } = self.half;
+        let Half { row, column, part, .. } = self.half;
         let shape = self.finish.shape;
-        let part = matrix * shape.column_tiles + column / S::COLUMNS;
         for below in 0..2 {
             // The four lanes of a row, in a fixed order.
             let mut total = self.totals[below];
@@ -338,6 +357,38 @@ impl<E: Epilogue, T: TensorCore, S: Tile, H> Writer<'_, '_, E, T, S, H> {
                 unsafe { self.finish.matrices.partials.write_unchecked((part * shape.rows + row) as usize, total) };
             }
         }
+    }
+}
+
+/// Stores a chunk's elements that exist, each for itself, from the buffer. By all threads of a consumer.
+///
+/// # Safety
+/// The buffer must be complete; `plain` must describe the result.
+#[inline(always)]
+unsafe fn copy_out<T: TensorCore, S: Tile>(
+    result: &mut GlobalMut<T>,
+    shape: &WgmmaShape,
+    plain: Strides,
+    [row, column, matrix]: [usize; 3],
+    buffer: Address,
+) {
+    let thread = thread::thread_idx_x() % 128;
+    let mut piece = thread;
+    while piece < S::CHUNK * 8 * 8 {
+        // Eight rows of a column, where `stmatrix` has put them.
+        let (beside, below) = (piece / 8, piece % 8);
+        // SAFETY: within the buffer, which is complete.
+        let pairs: [u32; 4] = unsafe { buffer.offset(beside * ROW + ((below ^ (beside % 8)) * 16)).read() };
+        let (row, column) = (row + below as usize * 8, column + beside as usize);
+        let _ = lanes!(8, |i| {
+            let row = row + i;
+            if row < shape.rows as usize && column < shape.columns as usize {
+                let element = T::from_raw((pairs[i / 2] >> (i % 2 * 16)) as u16);
+                // SAFETY: an element of the result, and this thread's alone.
+                unsafe { result.write_unchecked(plain.offset(matrix, row, column), element) };
+            }
+        });
+        piece += 128;
     }
 }
 

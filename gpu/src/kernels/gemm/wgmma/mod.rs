@@ -17,6 +17,7 @@
 
 mod finish;
 mod raster;
+mod split;
 mod tile;
 
 use cuda_std::mbarrier::{self, Barrier};
@@ -29,7 +30,8 @@ use super::tensor_core::{AlongK, AlongLines, TensorCore};
 use crate::epilogue::{Epilogue, Layouts};
 pub use finish::wgmma_supports;
 use finish::{Finish, Matrices, Ring};
-pub use raster::WgmmaShape;
+pub use raster::{PlainResult, WgmmaShape};
+pub use split::{SPLIT, SPLIT_CHUNK, SPLIT_COLUMNS, SPLIT_ROWS, SPLIT_THREADS, gemm_wgmma_split, split_shared_bytes};
 use tile::{CONSUMER_ROWS, HALF, ROW};
 pub use tile::{Tile, Tile128, Tile200, WGMMA_DEPTH, WGMMA_ROWS, WGMMA_THREADS};
 
@@ -215,7 +217,14 @@ pub unsafe fn gemm_wgmma<E: Epilogue, T: TensorCore, S: Tile>(
     if !wgmma_supports::<E>() {
         cuda_std::trap();
     }
-    let work = Work { shape, epilogue, left, right, operand, matrices: Matrices { result, kept, bias, partials } };
+    let work = Work {
+        shape,
+        epilogue,
+        left,
+        right,
+        operand,
+        matrices: Matrices { result, kept, bias, partials, plain: None },
+    };
     // SAFETY: the caller's promise; all threads of the block take the same branch.
     unsafe {
         match (E::LAYOUTS, work.shape.layout) {
@@ -472,7 +481,8 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
             wgmma::commit_group();
             let at = shape.tile(number);
             let (row, column) = (at.row * WGMMA_ROWS + consumer * CONSUMER_ROWS, at.column * S::COLUMNS);
-            let halves = [finish.half(row, column, at.matrix), finish.half(row + HALF, column, at.matrix)];
+            let part = at.matrix * shape.column_tiles + at.column;
+            let halves = [0, HALF].map(|below| finish.half(row + below, column, at.matrix, part));
 
             // Meanwhile half 1 of the previous tile is finished. It is complete; the wait tells ptxas so.
             second.wait::<1>();
@@ -542,7 +552,7 @@ unsafe fn consume<E: Epilogue, T: TensorCore, S: Tile, L: WgmmaLayout, R: WgmmaL
         }
         finish.store::<S>(&second, second_half, |_| {});
         if lead {
-            tma::wait_group::<0>();
+            tma::wait_group_read::<0>();
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use cuda_std::DeviceCopy;
 
+use crate::kernels::gemm::Strides;
+
 /// Sizes of a product and how its tiles are ordered. All counts are those of one matrix of the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceCopy)]
 #[repr(C)]
@@ -31,6 +33,25 @@ pub struct WgmmaShape {
     /// 1: every second band walks its columns backwards, and each block walks k backwards in every second tile, which finds more in the L2
     /// cache. The order of a sum then depends on where its tile lies.
     pub snake: u32,
+    /// Where the result lies, if TMA can't store it; for [`gemm_wgmma_split()`](super::gemm_wgmma_split()) only.
+    pub plain: PlainResult,
+}
+
+/// Strides of a result that is stored element by element; all zero for one that TMA stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceCopy)]
+#[repr(C)]
+pub struct PlainResult(Strides);
+
+impl PlainResult {
+    /// The result lies so; its rows must be contiguous.
+    pub const fn new(strides: Strides) -> Self {
+        Self(strides)
+    }
+
+    #[inline(always)]
+    pub(super) fn get(self) -> Option<Strides> {
+        (self.0.row != 0).then_some(self.0)
+    }
 }
 
 /// Where a tile lies, in tiles.
@@ -89,6 +110,7 @@ mod tests {
                 layout: 0,
                 band,
                 snake,
+                plain: PlainResult::default(),
             };
             let mut seen: Vec<_> =
                 (0..shape.tiles()).map(|n| shape.tile(n)).map(|at| (at.matrix, at.column, at.row)).collect();
