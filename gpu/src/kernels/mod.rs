@@ -39,6 +39,6 @@ pub use random::{
 };
 pub use reduce::{COLUMN_PARTIALS, column_sum, combine_partials};
 pub use softmax::{
-    LogSoftmax, MaskedSoftmax, Normalizer, SOFTMAX_BLOCK, Softmax, Softmin, backward_element, backward_term, larger,
-    normalized, partial_sums, shifted_exp, softmax_backward, softmax_forward,
+    LogSoftmax, MaskedSoftmax, Normalizer, SOFTMAX_BLOCK, Softmax, Softmin, backward_element, backward_term,
+    denominator, larger, normalized, partial_sums, softmax_backward, softmax_forward, summands,
 };
