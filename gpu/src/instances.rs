@@ -53,6 +53,7 @@ macro_rules! instances {
             map_backward<{GeluErf, Mish}, f16>;
             map_convert<{Identity, GeluErf, Silu}, bf16, f32>;
             map_convert<{Identity, GeluErf, Silu}, f32, bf16>;
+            map_backward_convert<{Identity, GeluErf, Silu}, bf16, f32>;
             map_backward_from_output<{Relu, LeakyRelu, Sigmoid, Tanh, Elu, Softplus}, {f32, bf16}>;
             map_forward_fast<{Sigmoid, Tanh, Silu, Mish, GeluErf, GeluTanh, Softplus}>;
             map_backward_fast<{Sigmoid, Tanh, Silu, Mish, GeluErf, GeluTanh, Softplus}>;

@@ -29,7 +29,8 @@ pub use gemm::{
 };
 pub use loss::{cross_entropy, softmax_cross_entropy};
 pub use map::{
-    map_backward, map_backward_fast, map_backward_from_output, map_convert, map_forward, map_forward_fast, map_in_place,
+    map_backward, map_backward_convert, map_backward_fast, map_backward_from_output, map_convert, map_forward,
+    map_forward_fast, map_in_place,
 };
 pub use maxout::{Largest, LargestBackward, maxout_forward, maxout2_backward, maxout4_backward};
 pub use optim::{sgd, sgd_momentum};
