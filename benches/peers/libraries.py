@@ -40,7 +40,11 @@ class Libraries:
         except (OSError, IndexError, subprocess.CalledProcessError):
             lines.append("GPU unknown: no nvidia-smi")
         if self.torch:
-            lines.append(f"CUDA {self.torch.version.cuda}, cuBLAS of torch")
+            lines.append(f"CUDA {self.torch.version.cuda} of torch")
+        if self.nvmath:
+            from nvmath.bindings import cublasLt
+
+            lines.append(f"cuBLASLt {cublasLt.get_version()} of nvmath")
         lines.append(", ".join(f"{name} {version}" for name, version in self.versions.items()) or "no peers")
         lines += [f"MISSING {name}: {why}" for name, why in self.missing.items()]
         return lines

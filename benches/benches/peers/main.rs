@@ -55,7 +55,7 @@ fn serve(runtime: &Runtime, prepared: &mut HashMap<String, Contender>, line: &st
                 _ => elementwise::prepare(runtime, operation)?,
             };
             let answer = format!("{:.3} {}", work.error, work.note);
-            prepared.insert(slot.to_owned(), Contender::new(runtime, work));
+            prepared.insert(slot.to_owned(), Contender::new(runtime, work)?);
             Ok(answer)
         }
         ["time", slot, ref mode @ ..] => {

@@ -44,8 +44,8 @@ enum Calls {
 }
 
 impl Contender {
-    pub fn new(runtime: &Runtime, work: Work) -> Self {
-        Self { stream: runtime.default_stream(), work: Calls::Single(work.run) }
+    pub fn new(runtime: &Runtime, work: Work) -> Result<Self> {
+        Ok(Self { stream: runtime.stream()?, work: Calls::Single(work.run) })
     }
 
     pub fn time(&mut self, mode: &[&str]) -> Result<Duration> {

@@ -23,8 +23,9 @@ pub fn scan<A: Activation>(activation: A, terms: Terms, largest: f64, first: u64
         while i < end {
             let x = f32::from_bits(i as u32);
             let wide = f64::from(x);
-            // NaN is no number beyond it.
-            if !(wide.abs() > largest) {
+            // NaN is not beyond it.
+            let beyond = wide.abs() > largest;
+            if !beyond {
                 let (value, slope) = (activation.forward(x), activation.derivative(x));
                 let (want, want_slope) = (activation.forward(wide), activation.derivative(wide));
                 let [term, slope_term] = terms.at(&activation, wide);
@@ -35,7 +36,7 @@ pub fn scan<A: Activation>(activation: A, terms: Terms, largest: f64, first: u64
                     slope.ulp(want_slope, slope_term),
                 ];
                 for (error, found) in errors.iter_mut().zip(found) {
-                    let word = u64::from((found as f32).to_bits()) << 32 | i & 0xffff_ffff;
+                    let word = (u64::from((found as f32).to_bits()) << 32) | (i & 0xffff_ffff);
                     *error = word.max(*error);
                 }
             }
