@@ -1,4 +1,4 @@
-//! Device code twice, as PTX alone and with cubins, for the benchmark of loading.
+//! Device code: twice, as PTX alone and with cubins, for the benchmark of loading; and the kernels of `benches/exhaustive.rs`.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,13 @@ fn main() {
     // Nobody measures a debug build.
     let release = std::env::var_os("PROFILE").is_some_and(|profile| profile == "release");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for (name, cubins) in [("ptx.zip", false), ("cubins.zip", true)] {
+    let gpu = || CudaBuilder::new("../gpu").archs(&[Arch::SM_80, Arch::SM_90A]).families(&MODULES);
+    for (name, builder) in [
+        ("ptx.zip", gpu()),
+        ("cubins.zip", gpu().cubins(true)),
+        ("scans.zip", CudaBuilder::new("kernels").archs(&[Arch::SM_80]).each_module_once()),
+    ] {
         let archive = out.join(name);
-        let builder = CudaBuilder::new("../gpu").archs(&[Arch::SM_80, Arch::SM_90A]).families(&MODULES);
         let built = if !release {
             std::fs::write(&archive, "it is built with the benchmarks in release builds only")
                 .expect("OUT_DIR is writable");
@@ -22,13 +26,10 @@ fn main() {
         } else if variables::skip_device_build() {
             Err(format!("{} was set when the benchmarks were built", variables::SKIP_DEVICE_BUILD))
         } else {
-            builder.cubins(cubins).copy_to(&archive).build().map(drop).map_err(|error: BuildError| error.to_string())
+            builder.copy_to(&archive).build().map(drop).map_err(|error: BuildError| error.to_string())
         };
         if let Err(reason) = built {
-            println!(
-                "cargo::warning=no {name} for the benchmark of loading: {}",
-                reason.lines().next().unwrap_or_default()
-            );
+            println!("cargo::warning=no {name} for the benchmarks: {}", reason.lines().next().unwrap_or_default());
             std::fs::write(&archive, reason).expect("OUT_DIR is writable");
         }
     }

@@ -1,196 +1,136 @@
 #!/usr/bin/env python3
-"""Measures Warpsmith beside PyTorch (eager and torch.compile) on one GPU, in one run and in turn.
+"""Measures Warpsmith beside its peers on one GPU, in one run and in turn.
 
-    python3 run.py [SUITE ...] [--out FOLDER] [--chunk I/N] [--dtypes f32,bf16] [--minutes M]
+    python3 run.py [SUITE ...] [--quick] [--chunk I/N] [--only TEXT] [--dtypes f32,bf16] [--minutes M] [--out FOLDER]
+    python3 run.py --list [SUITE ...]
 
-A suite is a file in suites/ with a list ROWS of Row; no suites means all. Rows are measured one after the other: a device copy, then
-each contender, so that a drift of the clocks shows in the copy too. Each chunk fits ten minutes. Writes rows.csv and roofline.svg,
-and prints a table of ratios: `of copy` is the bandwidth over that of the row's own copy, `/ eager` and `/ compile` are the peers'
-time over ours. A row whose results are off by more than its bound is not timed but reported.
+A suite is a file in suites/ with a list ROWS; no suites means all. The Rust program and this one use the GPU alternately: in each round
+of a row one contender is timed after the other, so that a drift of the clocks meets all of them, and the median over the rounds counts.
+Every result is compared with f64 before anything is timed; a wrong one is reported and has no time. A peer that isn't installed is named
+as missing. Prints a table, and the geometric mean and the least of each group; writes rows.csv and, of memory-bound rows, roofline.svg.
 """
 
 import argparse
-import csv
-import importlib.util
-import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Optional
 
-HERE = Path(__file__).resolve().parent
-
-
-@dataclass
-class Row:
-    """One thing to measure."""
-
-    suite: str
-    name: str  # what a reader sees
-    request: str  # what the Rust program is asked; {dtype} and {n} are filled in
-    dtype: str  # f32, f16, bf16
-    n: int  # elements
-    streams: int  # tensors of n elements that are read or written
-    peer: Optional[Callable] = None  # (torch, dtype, n) -> a function of no arguments
-    ulp: float = 4.0  # the largest error allowed
+import report
+import rows
+from libraries import Libraries
+from ours import Ours, Slot
+from timing import Timed
 
 
-class Ours:
-    """The Rust program, asked over its standard input."""
-
-    def __init__(self):
-        program = os.environ.get("WARPSMITH_PEERS", str(HERE.parent / "peers-serve"))
-        if not os.access(program, os.X_OK):
-            sys.exit(f"error: no program {program}; run this from a bundle, or set WARPSMITH_PEERS")
-        self.process = subprocess.Popen([program, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.device = self.process.stdout.readline().strip()
-        if not self.device.startswith("ready"):
-            sys.exit(f"error: {program} said `{self.device}`")
-
-    def ask(self, request):
-        self.process.stdin.write(request + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().split(maxsplit=1)
-        if answer and answer[0] == "ok":
-            milliseconds, ulp = answer[1].split()
-            return float(milliseconds) * 1e-3, float(ulp)
-        return None, " ".join(answer)
+def prepare(row, contender, ours, libraries, quick):
+    """Something with `time(mode)`; raises where it can't be had."""
+    if contender.request:
+        return Slot(ours, contender.name, contender.request, row.error)
+    needs = contender.needs or "torch"
+    if not libraries.torch or not getattr(libraries, needs):
+        raise LookupError(f"{needs} is missing")
+    if quick and contender.slow:
+        raise LookupError("left out by --quick")
+    made = contender.make(libraries)
+    call, check = made if isinstance(made, tuple) else (made, None)
+    if check:
+        check(call())
+    return Timed(libraries.torch, call)
 
 
-def measure(torch, call, n):
-    """Seconds of one call: the median, by events; small sizes in bursts by the host's clock."""
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(9):
-        if n >= 1 << 25:
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            start.record()
-            call()
-            end.record()
-            end.synchronize()
-            times.append(start.elapsed_time(end) * 1e-3)
-        else:
-            begin = time.perf_counter()
-            for _ in range(100):
-                call()
-            torch.cuda.synchronize()
-            times.append((time.perf_counter() - begin) / 100)
-    return statistics.median(times)
-
-
-def load(names):
-    rows = []
-    files = sorted((HERE / "suites").glob("*.py"))
-    known = [f.stem for f in files]
-    for name in names:
-        if name not in known:
-            sys.exit(f"error: no suite `{name}`; there are {', '.join(known)}")
-    sys.modules.setdefault("run", sys.modules[__name__])
-    for file in files:
-        if names and file.stem not in names:
+def measure(row, ours, libraries, arguments):
+    """The results of a row, one for each mode."""
+    prepared, notes = {}, {}
+    for contender in row.contenders:
+        try:
+            prepared[contender.name] = prepare(row, contender, ours, libraries, arguments.quick)
+        except Exception as error:
+            notes[contender.name] = str(error) if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
+    results = []
+    for mode in row.modes:
+        if arguments.modes and mode not in arguments.modes.split(","):
             continue
-        spec = importlib.util.spec_from_file_location(file.stem, file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        rows += module.ROWS
-    return rows
+        mode = f"sustained {arguments.sustained}" if mode == "sustained" else mode
+        times = {name: [] for name in prepared}
+        for _ in range(arguments.rounds):
+            for name, timed in prepared.items():
+                try:
+                    times[name].append(timed.time(mode))
+                except Exception as error:
+                    notes[name] = f"{mode}: {type(error).__name__}: {error}"
+        seconds = {name: statistics.median(of) for name, of in times.items() if of}
+        notes |= {name: timed.note for name, timed in prepared.items() if timed.note and name not in notes}
+        results.append(report.Result(row, mode, seconds, dict(notes)))
+    ours.ask("free")
+    if libraries.torch:
+        prepared.clear()
+        if "torch._dynamo" in sys.modules:
+            libraries.torch._dynamo.reset()
+        libraries.torch.cuda.empty_cache()
+    return results
 
 
-def roofline(results, path):
-    """Bandwidth over that of a copy, one dot for each row, one column for each suite."""
-    width, height, left = 900, 420, 60
-    big = [r for r in results if r["of_copy"] and r["n"] >= 1 << 25]
-    top = max([1.05] + [r["of_copy"] for r in big])
-    x = lambda i: left + (width - left - 20) * (i + 0.5) / max(len(big), 1)
-    y = lambda v: height - 40 - (height - 70) * v / top
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">']
-    parts.append(f'<rect width="{width}" height="{height}" fill="white"/>')
-    for value in (0, 0.25, 0.5, 0.75, 0.97, 1):
-        dash = ' stroke-dasharray="4 3"' if value == 0.97 else ""
-        parts.append(f'<line x1="{left}" x2="{width-20}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#ccc"{dash}/>')
-        parts.append(f'<text x="{left-8}" y="{y(value)+4:.1f}" text-anchor="end">{value}</text>')
-    for i, r in enumerate(big):
-        for key, color in (("of_copy", "#005faf"), ("eager_of_copy", "#c85a00")):
-            if r.get(key):
-                title = f"{r['suite']} {r['name']} {r['dtype']}: {r[key]:.3f}"
-                parts.append(f'<circle cx="{x(i):.1f}" cy="{y(r[key]):.1f}" r="3" fill="{color}"><title>{title}</title></circle>')
-    parts.append(f'<text x="{left}" y="18">bandwidth over a device copy: Warpsmith (blue), torch eager (orange)</text></svg>')
-    path.write_text("\n".join(parts))
+def chosen(arguments):
+    all_rows, bars = rows.load(arguments.suites)
+    part, parts = map(int, arguments.chunk.split("/"))
+    dtypes = arguments.dtypes.split(",")
+    picked = [row for row in all_rows if row.dtype in dtypes and arguments.only in row.label and (row.quick or not arguments.quick)]
+    return picked[part - 1 :: parts], bars
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="*")
-    parser.add_argument("--out", type=Path, default=Path("."))
-    parser.add_argument("--chunk", default="1/1", help="the I-th of N parts of the rows")
-    parser.add_argument("--dtypes", default="f32,f16,bf16")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
-    parser.add_argument("--minutes", type=float, default=9.0, help="stop before this, and say what is left")
+    parser.add_argument("suites", nargs="*", help=", ".join(rows.suites()))
+    parser.add_argument("--quick", action="store_true", help="a selection of rows, without what is slow to prepare: about 5 minutes a suite")
+    parser.add_argument("--chunk", default="1/1", help="the I-th of N parts, so that each fits into its time")
+    parser.add_argument("--only", default="", help="rows whose label contains this text")
+    parser.add_argument("--dtypes", default="f32,bf16,f16")
+    parser.add_argument("--modes", default="", help="of a row's modes only these, such as burst,sustained")
+    parser.add_argument("--minutes", type=float, default=9, help="begin no row after this time")
+    parser.add_argument("--rounds", type=int, default=0, help="default 3, with --quick 2")
+    parser.add_argument("--sustained", type=float, default=0, help="seconds; default 0.3, with --quick 0.1")
+    parser.add_argument("--peers", help="only these libraries: " + ",".join(Libraries.NAMES))
+    parser.add_argument("--on-cpu", action="store_true", help="the Rust program without a GPU, to try all this")
+    parser.add_argument("--out", default="peers-results", type=Path)
+    parser.add_argument("--list", action="store_true", help="name the rows and measure nothing")
     arguments = parser.parse_args()
-    part, parts = map(int, arguments.chunk.split("/"))
-    rows = [row for row in load(arguments.suites) if row.dtype in arguments.dtypes.split(",")][part - 1 :: parts]
+    arguments.rounds = arguments.rounds or (2 if arguments.quick else 3)
+    arguments.sustained = arguments.sustained or (0.1 if arguments.quick else 0.3)
+    picked, bars = chosen(arguments)
+    if arguments.list:
+        for row in picked:
+            print(f"{row.label:42} {', '.join(row.modes)}: {', '.join(c.name for c in row.contenders)}")
+        print(f"{len(picked)} rows")
+        return
 
-    import torch
-
-    dtypes = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-    ours = Ours()
-    device = torch.cuda.get_device_properties(0)
-    print(f"{device.name}, {device.multi_processor_count} multiprocessors, torch {torch.__version__}, {platform.platform()}")
-    print(f"{'':44} {'copy GB/s':>9} {'ours ms':>9} {'of copy':>8} {'/ eager':>8} {'/ compile':>9} {'ulp':>6}")
-    begin, results = time.time(), []
-    torch._dynamo.config.cache_size_limit = 1000
-    for number, row in enumerate(rows):
+    ours = Ours(arguments.on_cpu)
+    libraries = Libraries(arguments.peers.split(",") if arguments.peers else None)
+    machine = [ours.device.removeprefix("ready "), *libraries.machine()]
+    print("\n".join([*machine, "", report.HEADER]), flush=True)
+    begin, results, said = time.time(), [], set()
+    for number, row in enumerate(picked):
         if time.time() - begin > arguments.minutes * 60:
-            print(f"stopped after {arguments.minutes} minutes; {len(rows) - number} rows are left: use --chunk")
+            print(f"stopped after {arguments.minutes} minutes; {len(picked) - number} rows are left: use --chunk")
             break
-        dtype = dtypes[row.dtype]
-        size = torch.tensor([], dtype=dtype).element_size()
-        a = torch.empty(row.n, dtype=dtype, device="cuda").normal_()
-        b = torch.empty_like(a)
-        copied = measure(torch, lambda: b.copy_(a), row.n)
-        del a, b
-        base = 2 * row.n * size / copied
-        seconds, ulp = ours.ask(row.request.format(dtype=row.dtype, n=row.n))
-        result = {"suite": row.suite, "name": row.name, "dtype": row.dtype, "n": row.n, "copy_gbs": base / 1e9, "seconds": seconds}
-        result |= {"ulp": ulp, "eager": None, "compile": None, "of_copy": None, "eager_of_copy": None}
-        if seconds is not None and isinstance(ulp, float) and ulp > row.ulp:
-            result["seconds"], seconds, ulp = None, None, f"WRONG: {ulp} ulp"
-        if row.peer:
-            try:
-                peer = row.peer(torch, dtype, row.n)
-                result["eager"] = measure(torch, peer, row.n)
-                if not arguments.no_compile:
-                    compiled = peer.compiled() if hasattr(peer, "compiled") else torch.compile(peer)
-                    result["compile"] = measure(torch, compiled, row.n)
-            except Exception as error:
-                print(f"  peer of {row.name}: {type(error).__name__}: {str(error)[:100]}")
-        moved = row.streams * row.n * size
-        if seconds:
-            result["of_copy"] = moved / seconds / base
-        if result["eager"]:
-            result["eager_of_copy"] = moved / result["eager"] / base
-        ratio = lambda key: f"{result[key] / seconds:.2f}" if seconds and result[key] else "-"
-        shown = f"{seconds * 1e3:.4f}" if seconds else "-"
-        of_copy = f"{result['of_copy']:.3f}" if seconds else "-"
-        label = f"{row.suite} {row.name} {row.dtype} 2^{row.n.bit_length() - 1}"
-        print(f"{label:44} {base / 1e9:9.0f} {shown:>9} {of_copy:>8} {ratio('eager'):>8} {ratio('compile'):>9} {ulp}", flush=True)
-        results.append(result)
-        torch.cuda.empty_cache()
-    if results:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        with open(arguments.out / "rows.csv", "w", newline="") as file:
-            writer = csv.DictWriter(file, results[0].keys())
-            writer.writeheader()
-            writer.writerows(results)
-        roofline(results, arguments.out / "roofline.svg")
-    wrong = [r for r in results if r["seconds"] is None]
-    print(f"{len(results)} rows, {len(wrong)} without a time: {', '.join(r['name'] + ' ' + r['dtype'] for r in wrong)}")
+        for result in measure(row, ours, libraries, arguments):
+            results.append(result)
+            print(result.line(), flush=True)
+            for name, note in result.notes.items():
+                if (row.label, name, note) not in said and (name, note) not in said:
+                    # What is missing is missing in every row.
+                    said.add((name, note) if note.endswith(("missing", "--quick")) else (row.label, name, note))
+                    print(f"    {name}: {note[:300]}")
+    print(f"\n{len(results)} results in {time.time() - begin:.0f} s")
+    print("\n".join(report.summary(results, bars)))
+    without = [f"{r.row.label} {r.mode}" for r in results if not r.seconds.get(r.row.contenders[0].name)]
+    if without:
+        print(f"{len(without)} without a time of Warpsmith: {', '.join(without)}")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    report.write_csv(results, machine, arguments.out / "rows.csv")
+    report.roofline(results, arguments.out / "roofline.svg")
+    print(f"in {arguments.out}: rows.csv" + (", roofline.svg" if (arguments.out / "roofline.svg").exists() else ""))
+    sys.exit(1 if without else 0)
 
 
 if __name__ == "__main__":

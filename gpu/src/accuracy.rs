@@ -1,12 +1,14 @@
 //! How exact an activation is: forward and derivative, in any storage type and way of computing, against its own f64 form.
-//! Host only.
 //!
 //! Hazard: near a root a result has no relative accuracy to speak of; there the error counts in units of the last place of
 //! the largest term that the result is the sum of.
 
 use core::fmt;
 
-use crate::activations::{Any, GeluErf, GeluTanh, Mish, QuickGelu, Silu};
+use cuda_std::DeviceCopy;
+
+#[cfg(not(target_os = "cuda"))]
+use crate::activations::Any;
 use crate::{Activation, Element, Real, bf16, f16};
 
 /// A storage type whose last places are counted.
@@ -113,25 +115,42 @@ impl Report {
     }
 }
 
-/// The largest terms of f(x) and of f'(x), as magnitudes; 0 where the result itself counts.
-pub type Terms = fn(f64) -> [f64; 2];
+/// The terms whose sum f(x) or f'(x) is, where they cancel: a result near a root is exact to their last places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceCopy)]
+#[repr(C)]
+pub struct Terms {
+    /// Whether f(x) = x·gate(x), so that f' = gate + x·gate'.
+    pub gate: bool,
+    /// Whether f(x) is x plus a wave.
+    pub wave: bool,
+}
 
-/// The terms of the catalogue's functions that have a root where terms cancel: x·gate has the derivative gate + x·gate', and
-/// the wave of `snake` is added to x.
-pub fn terms(any: Any) -> Terms {
-    match any {
-        Any::Silu(_) => |x| [0.0, Silu.forward(x) / x],
-        Any::Mish(_) => |x| [0.0, Mish.forward(x) / x],
-        Any::Swish(_) => |x| [0.0, Silu.forward(x) / x],
-        Any::QuickGelu(_) => |x| [0.0, QuickGelu.forward(x) / x],
-        Any::GeluErf(_) => |x| [0.0, GeluErf.forward(x) / x],
-        Any::GeluTanh(_) => |x| [0.0, GeluTanh.forward(x) / x],
-        Any::Snake(_) => |x| [x, 1.0],
-        _ => |_| [0.0, 0.0],
+impl Terms {
+    /// The largest terms of f(x) and of f'(x); 0 where the result itself counts.
+    #[inline(always)]
+    pub fn at<A: Activation>(self, activation: &A, x: f64) -> [f64; 2] {
+        if self.gate {
+            [0.0, activation.forward(x) / x]
+        } else if self.wave {
+            [x, 1.0]
+        } else {
+            [0.0; 2]
+        }
     }
 }
 
+/// Those of the catalogue's functions.
+#[cfg(not(target_os = "cuda"))]
+pub fn terms(any: Any) -> Terms {
+    let gate = matches!(
+        any,
+        Any::Silu(_) | Any::Mish(_) | Any::Swish(_) | Any::QuickGelu(_) | Any::GeluErf(_) | Any::GeluTanh(_)
+    );
+    Terms { gate, wave: matches!(any, Any::Snake(_)) }
+}
+
 /// Beyond it an angle overflows in f32, and sine and snake are functions of some other angle; infinite for all others.
+#[cfg(not(target_os = "cuda"))]
 pub fn largest_input(any: Any) -> f64 {
     if matches!(any, Any::Sine(_) | Any::Snake(_)) { 5e36 } else { f64::INFINITY }
 }
@@ -146,7 +165,7 @@ where
 {
     inputs.fold(Report::NONE, |report, x| {
         let (single, exact) = (x.load(), f64::from(x.load()));
-        let [term, derivative_term] = terms(exact);
+        let [term, derivative_term] = terms.at(activation, exact);
         let worst = |got: R, want: f64, term: f64| {
             let got = T::store(got.into());
             Worst { ulp: got.ulp(want, term), at: single, got: got.load(), want }

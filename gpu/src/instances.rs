@@ -7,8 +7,40 @@ use crate::epilogue::{Activated, AddSource, Biased, Saved, Scaled, Sum, SumFacto
 use crate::kernels::*;
 use crate::{ClampedSwiglu, GegluErf, GegluTanh, Glu, Reglu, Swiglu, bf16, f16};
 
-macro_rules! instances {
+/// Calls a macro with `[catalogue] [epilogues of matrix products in f32] [.. in bf16] [.. in f16]`.
+macro_rules! with_lists {
     ($($activation:ident { $($field:ident),* })*) => {
+        instances! {
+            [$($activation),*]
+            // In other types, and other epilogues, by one line in the crate that wants them.
+            [
+                Sum, Scaled<Sum>, AddSource<Scaled<Sum>>, Biased<Sum>, SumFactor<Sum>,
+                Activated<Sum, Relu>, Activated<Sum, LeakyRelu>, Activated<Sum, GeluErf>, Activated<Sum, GeluTanh>,
+                Activated<Sum, Silu>, Activated<Sum, Sigmoid>, Activated<Sum, Tanh>, Activated<Sum, Mish>,
+                Activated<Sum, Softplus>, Activated<Sum, SquaredRelu>,
+                Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>,
+                Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>,
+                Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>,
+                Activated<Biased<Sum>, SquaredRelu>,
+                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>
+            ]
+            [
+                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
+                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
+                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
+                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
+                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
+                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
+                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
+                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
+            ]
+            [Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>]
+        }
+    };
+}
+
+macro_rules! instances {
+    ([$($activation:ident),*] [$($f32:tt)*] [$($bf16:tt)*] [$($f16:tt)*]) => {
         kernels! {
             map_forward<{$($activation),*}, {f32, bf16}>;
             map_in_place<{$($activation),*}, {f32, bf16}>;
@@ -21,6 +53,7 @@ macro_rules! instances {
             map_backward<{GeluErf, Mish}, f16>;
             map_convert<{Identity, GeluErf, Silu}, bf16, f32>;
             map_convert<{Identity, GeluErf, Silu}, f32, bf16>;
+            map_backward_convert<{Identity, GeluErf, Silu}, bf16, f32>;
             map_backward_from_output<{Relu, LeakyRelu, Sigmoid, Tanh, Elu, Softplus}, {f32, bf16}>;
             map_forward_fast<{Sigmoid, Tanh, Silu, Mish, GeluErf, GeluTanh, Softplus}>;
             map_backward_fast<{Sigmoid, Tanh, Silu, Mish, GeluErf, GeluTanh, Softplus}>;
@@ -51,70 +84,16 @@ macro_rules! instances {
             sgd<{f32, f64, f16, bf16}>;
             sgd_momentum<{f32, f64, f16, bf16}>;
             gemm_sums<{f32, f64}>;
-            gemm_simt<{Sum, Scaled<Sum>, AddSource<Scaled<Sum>>, Biased<Sum>, SumFactor<Sum>}, f32, f32>;
-            // These in f32; in other types, and other epilogues, by one line in the crate that wants them.
-            gemm_simt<{
-                Activated<Sum, Relu>, Activated<Sum, LeakyRelu>, Activated<Sum, GeluErf>, Activated<Sum, GeluTanh>,
-                Activated<Sum, Silu>, Activated<Sum, Sigmoid>, Activated<Sum, Tanh>, Activated<Sum, Mish>,
-                Activated<Sum, Softplus>, Activated<Sum, SquaredRelu>
-            }, f32, f32>;
-            gemm_simt<{
-                Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>, Activated<Biased<Sum>, GeluErf>,
-                Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>, Activated<Biased<Sum>, Sigmoid>,
-                Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>, Activated<Biased<Sum>, Softplus>,
-                Activated<Biased<Sum>, SquaredRelu>
-            }, f32, f32>;
-            gemm_simt<{Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>}, f32, f32>;
-            // By tensor cores.
-            gemm_simt<{
-                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
-                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
-                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
-                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
-                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
-                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
-                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
-                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
-            }, bf16, bf16>;
-            gemm_mma<{
-                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
-                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
-                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
-                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
-                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
-                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
-                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
-                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
-            }, bf16>;
-            gemm_wgmma<{
-                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
-                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
-                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
-                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
-                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
-                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
-                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
-                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
-            }, bf16, {Tile128, Tile200}>;
-            gemm_wgmma_split<{
-                Sum, Biased<Sum>, AddSource<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, LeakyRelu>,
-                Activated<Biased<Sum>, GeluErf>, Activated<Biased<Sum>, GeluTanh>, Activated<Biased<Sum>, Silu>,
-                Activated<Biased<Sum>, Sigmoid>, Activated<Biased<Sum>, Tanh>, Activated<Biased<Sum>, Mish>,
-                Activated<Biased<Sum>, Softplus>, Activated<Biased<Sum>, SquaredRelu>,
-                Activated<Saved<Biased<Sum>>, Relu>, SumRows<TimesDerivative<Sum, Relu>>,
-                Activated<Saved<Biased<Sum>>, GeluErf>, SumRows<TimesDerivative<Sum, GeluErf>>,
-                Activated<Saved<Biased<Sum>>, GeluTanh>, SumRows<TimesDerivative<Sum, GeluTanh>>,
-                Activated<Saved<Biased<Sum>>, Silu>, SumRows<TimesDerivative<Sum, Silu>>
-            }, bf16>;
-            gemm_simt<{Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>}, f16, f16>;
-            gemm_mma<{Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>}, f16>;
-            gemm_wgmma<{
-                Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>
-            }, f16, {Tile128, Tile200}>;
-            gemm_wgmma_split<{
-                Sum, Biased<Sum>, Activated<Biased<Sum>, Relu>, Activated<Biased<Sum>, GeluTanh>
-            }, f16>;
+            gemm_simt<{$($f32)*}, f32, f32>;
+            gemm_simt<{$($bf16)*}, bf16, bf16>;
+            gemm_mma<{$($bf16)*}, bf16>;
+            gemm_wgmma<{$($bf16)*}, bf16, {Tile128, Tile200}>;
+            gemm_wgmma_split<{$($bf16)*}, bf16>;
+            gemm_simt<{$($f16)*}, f16, f16>;
+            gemm_mma<{$($f16)*}, f16>;
+            gemm_wgmma<{$($f16)*}, f16, {Tile128, Tile200}>;
+            gemm_wgmma_split<{$($f16)*}, f16>;
         }
     };
 }
-with_catalogue!(instances);
+with_catalogue!(with_lists);

@@ -19,7 +19,6 @@
 #![cfg_attr(target_os = "cuda", feature(asm_experimental_arch, core_float_math))]
 
 mod access;
-#[cfg(not(target_os = "cuda"))]
 pub mod accuracy;
 mod activation;
 pub mod activations;

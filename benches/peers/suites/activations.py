@@ -1,6 +1,8 @@
 """Every activation, forward and backward, at 2^28; and what a launch costs at small sizes."""
 
-from run import Row
+import elementwise
+from elementwise import cupy, row, triton
+from rows import Bar
 
 # Warpsmith's name: PyTorch's function of (torch.nn.functional, x), or None where PyTorch has none.
 FUNCTIONS = {
@@ -69,19 +71,42 @@ def backward(function):
     return peer
 
 
+# Compiled for f16 too.
+IN_F16 = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "silu", "mish", "gelu_erf", "gelu_tanh")
+QUICK = ("relu", "silu", "gelu_erf", "gelu_tanh", "mish", "tanh")
+IN_TRITON = ("relu", "silu", "gelu_erf", "gelu_tanh", "sigmoid", "tanh", "mish")
+
+
+def others(name, dtype, n):
+    contenders = [triton(name, dtype, n)] if name in IN_TRITON else []
+    return contenders + ([cupy(name, dtype, n)] if name in elementwise.CUPY and dtype != "bf16" else [])
+
+
+LARGE = 1 << 28
 ROWS = []
 for dtype in ("f32", "bf16", "f16"):
     for name, function in FUNCTIONS.items():
-        request = f"{name} {{dtype}} {{n}}"
+        if dtype == "f16" and name not in IN_F16:
+            continue
+        request, quick = f"{name} {{dtype}} {{n}}", name in QUICK and dtype != "f16"
         # A product of rounded numbers, times a derivative with roots: the bound is generous, the accuracy table is exact.
         forward_ulp, backward_ulp = (3.0, 8.0) if dtype == "f32" else (1.1, 6.0)
         if name in ("sine", "snake", "tanhshrink"):
             forward_ulp, backward_ulp = 3.0, 64.0
         peers = (function and forward(function), function and backward(function))
-        ROWS.append(Row("forward", name, "forward " + request, dtype, 1 << 28, 2, peers[0], forward_ulp))
-        ROWS.append(Row("backward", name, "backward " + request, dtype, 1 << 28, 3, peers[1], backward_ulp))
-    ROWS.append(Row("in place", "silu", "in_place silu {dtype} {n}", dtype, 1 << 28, 2, None, 3.0))
+        more = others(name, dtype, LARGE)
+        add = lambda *arguments, **named: ROWS.append(row("activations", *arguments, **named))
+        add("forward", name, "forward " + request, dtype, LARGE, 2, peers[0], forward_ulp, others=more, quick=quick)
+        add("backward", name, "backward " + request, dtype, LARGE, 3, peers[1], backward_ulp, quick=quick)
+    add("in place", "silu", "in_place silu {dtype} {n}", dtype, LARGE, 2, None, 3.0)
     for log2 in range(10, 26, 2):
         for name in ("relu", "gelu_erf"):
-            row = Row("small", name, f"forward {name} {{dtype}} {{n}}", dtype, 1 << log2, 2, forward(FUNCTIONS[name]), 3.0)
-            ROWS.append(row)
+            n, peer, request = 1 << log2, forward(FUNCTIONS[name]), f"forward {name} {{dtype}} {{n}}"
+            add("small", name, request, dtype, n, 2, peer, 3.0, modes=("queue",), others=others(name, dtype, n))
+
+PEERS = ("torch eager", "torch.compile", "Triton", "CuPy")
+BARS = [
+    *(Bar(group, ("copy",), least=0.97) for group in ("forward", "backward")),
+    *(Bar(group, PEERS, least=1.0) for group in ("forward", "backward")),
+    Bar("small", ("torch eager",), mean=2.0),
+]

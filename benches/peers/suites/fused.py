@@ -1,6 +1,7 @@
 """A bias and an activation in one pass, softmax over lines of several lengths, and SwiGLU over halves."""
 
-from run import Row
+from elementwise import row, triton
+from rows import Bar
 
 BIASED = {
     "relu": lambda F, x: F.relu(x),
@@ -42,10 +43,18 @@ def swiglu(rows):
 
 ROWS = []
 for dtype in ("f32", "bf16"):
+    add = lambda *arguments, **named: ROWS.append(row("fused", *arguments, **named))
     for name, function in BIASED.items():
-        ROWS.append(Row("bias +", name, f"bias {name} {{dtype}} {{n}}", dtype, 1 << 28, 2, biased(function), 4.0))
+        n, quick = 1 << 28, name == "gelu_erf"
+        by_hand = [triton(name, dtype, n, columns=4096)]
+        add("bias +", name, f"bias {name} {{dtype}} {{n}}", dtype, n, 2, biased(function), 4.0, others=by_hand, quick=quick)
     for rows in (64, 512, 4096, 32768):
-        ROWS.append(Row("softmax", str(rows), f"softmax {rows} {{dtype}} {{n}}", dtype, 1 << 28, 2, softmax(rows), 16.0))
+        add("softmax", str(rows), f"softmax {rows} {{dtype}} {{n}}", dtype, 1 << 28, 2, softmax(rows), 16.0, quick=True)
     for rows in (1024, 14336):
         n = (1 << 27) // rows * rows
-        ROWS.append(Row("swiglu", str(rows), f"swiglu {rows} {{dtype}} {{n}}", dtype, n, 3, swiglu(rows), 8.0))
+        add("swiglu", str(rows), f"swiglu {rows} {{dtype}} {{n}}", dtype, n, 3, swiglu(rows), 8.0, quick=True)
+
+BARS = [
+    *(Bar(group, ("copy",), least=0.97) for group in ("bias +", "softmax", "swiglu")),
+    *(Bar(group, ("torch eager", "torch.compile", "Triton"), least=1.0) for group in ("bias +", "softmax", "swiglu")),
+]

@@ -33,6 +33,16 @@ where
     elementwise::convert([x], y, Forward::<O::Math, A>::new(activation));
 }
 
+/// `dx[i] = dy[i] * f'(x[i])` with dx of another type than x and dy: computed as dx's type asks for.
+#[kernel(module = "map")]
+pub fn map_backward_convert<A: Activation, I, O>(activation: A, x: Global<I>, dy: Global<I>, dx: GlobalMut<O>)
+where
+    I: Element<Compute = O::Compute>,
+    O: Element,
+{
+    elementwise::convert([x, dy], dx, Backward::<O::Math, A>::new(activation));
+}
+
 /// `dx[i] = dy[i] * f'(x)`, given `y[i] = f(x)`: see [`FromOutput`].
 #[kernel(module = "map")]
 pub fn map_backward_from_output<A: FromOutput, T: Element>(

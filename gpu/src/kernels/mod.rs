@@ -30,7 +30,8 @@ pub use gemm::{
 };
 pub use loss::{cross_entropy, softmax_cross_entropy};
 pub use map::{
-    map_backward, map_backward_fast, map_backward_from_output, map_convert, map_forward, map_forward_fast, map_in_place,
+    map_backward, map_backward_convert, map_backward_fast, map_backward_from_output, map_convert, map_forward,
+    map_forward_fast, map_in_place,
 };
 pub use maxout::{Largest, LargestBackward, maxout_forward, maxout2_backward, maxout4_backward};
 pub use optim::{sgd, sgd_momentum};
@@ -40,6 +41,6 @@ pub use random::{
 };
 pub use reduce::{COLUMN_PARTIALS, column_sum, combine_partials};
 pub use softmax::{
-    LogSoftmax, MaskedSoftmax, Normalizer, SOFTMAX_BLOCK, Softmax, Softmin, backward_element, backward_term, larger,
-    normalized, partial_sums, shifted_exp, softmax_backward, softmax_forward,
+    LogSoftmax, MaskedSoftmax, Normalizer, SOFTMAX_BLOCK, Softmax, Softmin, backward_element, backward_term,
+    denominator, larger, normalized, partial_sums, softmax_backward, softmax_forward, summands,
 };

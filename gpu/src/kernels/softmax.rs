@@ -1,6 +1,7 @@
 //! Softmax and its kin over each line, a column of a column-major matrix: one block a line, or one warp where lines are short.
 //!
-//! The largest element is subtracted first, so that nothing overflows. Sums are f32, in an order that depends on the line's length
+//! The largest element is subtracted first, so that nothing overflows; for a logarithm its own term is kept apart, so that log-softmax is
+//! exact to the last places also near 0. Sums are f32, in an order that depends on the line's length
 //! alone: partial sums of every 32nd or 256th element, then pairwise. The line is read three times; only the first reading comes
 //! from memory as long as the lines at work fit into the caches.
 
@@ -61,25 +62,40 @@ pub fn larger(a: f32, b: f32) -> f32 {
     if a > b || a.is_nan() { a } else { b }
 }
 
-/// The numerator of element x, and what the maximum means: `(exp(x - largest), x - largest)`.
+/// Element x less the largest: the numerator's exponent.
 #[inline(always)]
-pub fn shifted_exp<K: Normalizer>(x: f32, largest: f32) -> (f32, f32) {
+fn shifted<K: Normalizer>(x: f32, largest: f32) -> f32 {
     let x = if K::NEGATED { -x } else { x };
     // A masked line of nothing but -inf: exp(-inf - 0) = 0.
     let largest = if K::MASKED && largest == f32::NEG_INFINITY { 0.0 } else { largest };
-    (math::exp(x - largest), x - largest)
+    x - largest
 }
 
-/// The result for an element, given the sum of the numerators.
+/// What an element adds to two sums: the numerators, and, if a logarithm is to be taken, how often the largest occurs. Its numerators,
+/// which are 1, are then not among the former: beside them the others would lose the digits that the logarithm of a sum near 1 consists of.
 #[inline(always)]
-pub fn normalized<K: Normalizer>(x: f32, largest: f32, sum: f32) -> f32 {
-    let (numerator, shifted) = shifted_exp::<K>(x, largest);
+pub fn summands<K: Normalizer>(x: f32, largest: f32) -> [f32; 2] {
+    let shifted = shifted::<K>(x, largest);
+    if K::LOGARITHM && shifted == 0.0 { [0.0, 1.0] } else { [math::exp(shifted), 0.0] }
+}
+
+/// What the numerators are divided by, or the logarithm of that.
+#[inline(always)]
+pub fn denominator<K: Normalizer>([numerators, peaks]: [f32; 2]) -> f32 {
+    if K::LOGARITHM { math::ln_1p(numerators + (peaks - 1.0)) } else { numerators }
+}
+
+/// The result for an element, given the [`denominator`].
+#[inline(always)]
+pub fn normalized<K: Normalizer>(x: f32, largest: f32, denominator: f32) -> f32 {
+    let shifted = shifted::<K>(x, largest);
     if K::LOGARITHM {
-        shifted - math::ln(sum)
-    } else if K::MASKED && sum == 0.0 {
+        // Neither is positive: nothing cancels.
+        shifted - denominator
+    } else if K::MASKED && denominator == 0.0 {
         0.0
     } else {
-        numerator / sum
+        math::exp(shifted) / denominator
     }
 }
 
@@ -176,16 +192,20 @@ pub fn softmax_forward<K: Normalizer, T: Element<Compute = f32>>(len: usize, x: 
             i += team.size;
         }
         let largest = team.combine(largest, larger);
-        let mut sum = 0.0;
+        let (mut numerators, mut peaks) = (0.0, 0.0);
         let mut i = team.number;
         while i < count {
-            sum += shifted_exp::<K>(x[start + i].load(), largest).0;
+            let [numerator, peak] = summands::<K>(x[start + i].load(), largest);
+            numerators += numerator;
+            peaks += peak;
             i += team.size;
         }
-        let sum = team.combine(sum, |a, b| a + b);
+        let numerators = team.combine(numerators, |a, b| a + b);
+        let peaks = if K::LOGARITHM { team.combine(peaks, |a, b| a + b) } else { 0.0 };
+        let denominator = denominator::<K>([numerators, peaks]);
         let mut i = team.number;
         while i < count {
-            let value = normalized::<K>(x[start + i].load(), largest, sum);
+            let value = normalized::<K>(x[start + i].load(), largest, denominator);
             // SAFETY: the element belongs to this thread alone.
             unsafe { y.write(start + i, T::store(value)) };
             i += team.size;

@@ -42,15 +42,15 @@ fn reduce_moderate(x: f32) -> (Pair, i32) {
     (pair(sum.hi, fma(-whole, HALF_PI[2], sum.lo + second.lo)), k)
 }
 
-/// x - k pi/2 for finite |x| >= 2^17, and k modulo 4.
+/// x in quarter turns modulo 4, in units of 2^-62, for finite x; off by a few units.
 #[inline(always)]
-fn reduce_large(x: f32) -> (Pair, i32) {
+fn quarter_turns(x: f32) -> u64 {
     let bits = x.to_bits();
-    // |x| = significand 2^exponent.
+    // |x| = significand 2^exponent; a subnormal is less than a unit.
     let significand = u64::from((bits & 0x007f_ffff) | 0x0080_0000);
     let exponent = ((bits >> 23) & 0xff) as i32 - 150;
-    // 96 bits of 2/pi 2^(exponent - 2) modulo 1: earlier bits add multiples of 4 quarter turns.
-    let position = (exponent + 30) as u32;
+    // The product with 96 bits of 2/pi 2^(exponent - 2) modulo 1: earlier bits add multiples of 4 quarter turns.
+    let position = (exponent + 30).max(0) as u32;
     let index = (position >> 5) as usize;
     let shift = position & 31;
     let word = |i: usize| {
@@ -62,6 +62,14 @@ fn reduce_large(x: f32) -> (Pair, i32) {
     let middle = significand * word(1) + (low >> 32);
     let high = (significand * word(0) + (middle >> 32)) & 0xffff_ffff;
     let turns = (high << 32) | (middle & 0xffff_ffff);
+    // Below 2^-6 the product was taken with 2^(-32), and belongs further to the right.
+    let turns = if exponent < -30 { turns >> (-30 - exponent).min(63) } else { turns };
+    if x < 0.0 { turns.wrapping_neg() } else { turns }
+}
+
+/// The rest of so many quarter turns in radians, and how many whole ones, modulo 4.
+#[inline(always)]
+fn reduce_turns(turns: u64) -> (Pair, i32) {
     // Two bits of quarter turns, rounded to nearest; the rest is a signed fraction in units of 2^-62.
     let k = (turns.wrapping_add(1 << 61) >> 62) as i32;
     let fraction = turns.wrapping_sub((k as u64) << 62) as i64;
@@ -69,8 +77,7 @@ fn reduce_large(x: f32) -> (Pair, i32) {
     let lo = (fraction - hi as i64) as f32;
     // pi/2 2^-62; both scalings are exact.
     const UNIT: f32 = 1.0 / (1_u64 << 62) as f32;
-    let r = pair(hi * UNIT, lo * UNIT).times(pair(HALF_PI[0], HALF_PI[1])).normalized();
-    if x < 0.0 { (pair(-r.hi, -r.lo), -k) } else { (r, k) }
+    (pair(hi * UNIT, lo * UNIT).times(pair(HALF_PI[0], HALF_PI[1])).normalized(), k)
 }
 
 /// sin(r + k pi/2).
@@ -100,12 +107,6 @@ pub fn cos_moderate(x: f32) -> f32 {
     sin_quadrant(r, k.wrapping_add(1))
 }
 
-/// x - k pi/2 for finite x, and k modulo 4; NaN for infinity and NaN.
-#[inline(always)]
-fn reduce(x: f32) -> (Pair, i32) {
-    if is_large(x) { reduce_large(x) } else { reduce_moderate(x) }
-}
-
 /// hi + lo - k pi/2 for |lo| <= |hi| 2^-23, and k modulo 4. An infinite hi whose lo is a number is an angle that
 /// overflowed; it is taken for the largest number, so that it gives some sine, not NaN.
 #[inline(always)]
@@ -113,14 +114,13 @@ fn reduce_hilo(hi: f32, lo: f32) -> (Pair, i32) {
     let limited = hi.clamp(-f32::MAX, f32::MAX);
     let lo = if limited == hi || lo.is_nan() { lo } else { 0.0 };
     if is_large(limited) && !lo.is_nan() {
-        let ((first, k), (second, l)) = (reduce_large(limited), reduce(lo));
-        // Their sum can be beyond pi/4 again.
-        let sum = two_sum(first.hi, second.hi);
-        let (r, m) = reduce_moderate(sum.hi);
-        return (two_sum(r.hi, r.lo + (sum.lo + (first.lo + second.lo))), k.wrapping_add(l).wrapping_add(m));
+        // Added as integers, because the parts may cancel down to their last digits.
+        return reduce_turns(quarter_turns(limited).wrapping_add(quarter_turns(lo)));
     }
     let (r, k) = reduce_moderate(limited);
-    (two_sum(r.hi, r.lo + lo), k)
+    // r.hi and lo may cancel, so what is small comes last.
+    let sum = two_sum(r.hi, lo);
+    (two_sum(sum.hi, sum.lo + r.lo), k)
 }
 
 /// sin(hi + lo) for |lo| <= |hi| 2^-23, at most 1 ulp of the sum's sine.
@@ -148,7 +148,7 @@ fn is_large(x: f32) -> bool {
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
     if is_large(x) {
-        let (r, k) = reduce_large(x);
+        let (r, k) = reduce_turns(quarter_turns(x));
         return sin_quadrant(r, k);
     }
     sin_moderate(x)
@@ -158,7 +158,7 @@ pub fn sin(x: f32) -> f32 {
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
     if is_large(x) {
-        let (r, k) = reduce_large(x);
+        let (r, k) = reduce_turns(quarter_turns(x));
         return sin_quadrant(r, k.wrapping_add(1));
     }
     cos_moderate(x)
@@ -183,6 +183,23 @@ mod tests {
         for x in inputs.chain([MODERATE_ANGLE, f32::from_bits(MODERATE_ANGLE.to_bits() + 1), f32::MAX]) {
             assert!(ulp_error(sin(x), exact::sin(f64::from(x))) <= 1.0, "sin({x:e})");
             assert!(ulp_error(cos(x), exact::cos(f64::from(x))) <= 1.0, "cos({x:e})");
+        }
+    }
+
+    /// Factor times x as hi + lo, for the x nearest to roots near and far: there what the two parts leave is all that counts.
+    #[test]
+    fn products_near_the_roots() {
+        let factor = 30.0_f32;
+        let near = (1..400_000_u32).map(|k| f64::from(k) * core::f64::consts::FRAC_PI_2 / f64::from(factor));
+        // Far ones: of many neighbours some lie near a root.
+        let far = (0..92_000_u32).map(|i| f64::from(f32::from_bits(0x4580_0000 + i * 9973)));
+        for x in near.chain(far).map(|x| x as f32).chain([3.794_939_2e3, -3.195_575_7e3]) {
+            let Pair { hi, lo } = two_product(x, factor);
+            // Exact: 24 + 5 bits.
+            let angle = f64::from(x) * f64::from(factor);
+            let (sin, cos) = (sin_hilo(hi, lo), cos_hilo(hi, lo));
+            assert!(ulp_error(sin, exact::sin(angle)) <= 1.0, "sin({factor} * {x:e}) = {sin:e}");
+            assert!(ulp_error(cos, exact::cos(angle)) <= 1.0, "cos({factor} * {x:e}) = {cos:e}");
         }
     }
 

@@ -3,7 +3,8 @@
 use cuda_std::Has;
 use warpsmith_gpu::elementwise::{Backward, BackwardFromOutput, Extents, Forward};
 use warpsmith_gpu::kernels::{
-    map_backward, map_backward_fast, map_backward_from_output, map_convert, map_forward, map_forward_fast, map_in_place,
+    map_backward, map_backward_convert, map_backward_fast, map_backward_from_output, map_convert, map_forward,
+    map_forward_fast, map_in_place,
 };
 use warpsmith_gpu::{Activation, Element, Fast, FromOutput, Packed};
 
@@ -144,6 +145,36 @@ impl<L: cuda_std::Library> Ops<L> {
         }
         let shape = self.covering(Extents::flat(y.len()), O::Quad::LANES);
         self.kernel::<map_convert<A, I, O>>()?.launch(&self.stream, shape, (activation, x, y))
+    }
+
+    /// `dx[i] = dy[i] * f'(x[i])` with dx of another element type than x and dy: a gradient in f32 of 16-bit tensors, to be summed up.
+    ///
+    /// # Errors
+    /// As [`map_forward`](Self::map_forward).
+    pub fn map_backward_convert<'a, A, I, O>(
+        &self,
+        activation: A,
+        x: impl Into<View<'a, I>>,
+        dy: impl Into<View<'a, I>>,
+        dx: impl Into<ViewMut<'a, O>>,
+    ) -> Result<()>
+    where
+        A: Activation,
+        I: Element<Compute = O::Compute>,
+        O: Element,
+        L: Has<map_backward_convert<A, I, O>>,
+    {
+        const OPERATION: &str = "map_backward_convert";
+        let (x, dy, dx) = (x.into(), dy.into(), dx.into());
+        expect_equal(OPERATION, ("x", x.len()), ("dx", dx.len()))?;
+        expect_equal(OPERATION, ("dy", dy.len()), ("dx", dx.len()))?;
+        if !self.runtime().runs_kernels() {
+            let (x, dy) = (self.slice(OPERATION, x)?, self.slice(OPERATION, dy)?);
+            native::map([x, dy], self.slice_mut(OPERATION, dx)?, Backward::<O::Math, A>::new(activation));
+            return Ok(());
+        }
+        let shape = self.covering(Extents::flat(dx.len()), O::Quad::LANES);
+        self.kernel::<map_backward_convert<A, I, O>>()?.launch(&self.stream, shape, (activation, x, dy, dx))
     }
 
     /// [`map_forward`](Self::map_forward) in f32 with [`Fast`] mathematics.

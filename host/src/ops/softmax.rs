@@ -4,8 +4,8 @@ use cuda_std::Has;
 use rayon::prelude::*;
 use warpsmith_gpu::Element;
 use warpsmith_gpu::kernels::{
-    Normalizer, SOFTMAX_BLOCK, backward_element, backward_term, larger, normalized, partial_sums, shifted_exp,
-    softmax_backward, softmax_forward,
+    Normalizer, SOFTMAX_BLOCK, backward_element, backward_term, denominator, larger, normalized, partial_sums,
+    softmax_backward, softmax_forward, summands,
 };
 
 use super::{Ops, expect_same_shape};
@@ -100,9 +100,10 @@ fn combined(len: usize, first: f32, term: impl Fn(usize) -> f32, f: impl Fn(f32,
 fn forward_column<K: Normalizer, T: Element<Compute = f32>>(x: &[T], y: &mut [T]) {
     let value = |i: usize| if K::NEGATED { -x[i].load() } else { x[i].load() };
     let largest = combined(x.len(), f32::NEG_INFINITY, value, larger);
-    let sum = combined(x.len(), 0.0, |i| shifted_exp::<K>(x[i].load(), largest).0, |a, b| a + b);
+    let sum = |which: usize| combined(x.len(), 0.0, |i| summands::<K>(x[i].load(), largest)[which], |a, b| a + b);
+    let denominator = denominator::<K>([sum(0), if K::LOGARITHM { sum(1) } else { 0.0 }]);
     for (y, x) in y.iter_mut().zip(x) {
-        *y = T::store(normalized::<K>(x.load(), largest, sum));
+        *y = T::store(normalized::<K>(x.load(), largest, denominator));
     }
 }
 

@@ -247,6 +247,11 @@ fn conversions(runtime: &Runtime) -> TestResult {
             ops.map_convert(GeluErf, device_x.slice(offset..offset + n)?, y.slice_mut(offset..offset + n)?)?;
             let x = &x[offset..offset + n];
             same(runtime, "bf16 to f32", x, &y.to_vec()?[offset..offset + n], |i| GeluErf.forward(x[i].load()))?;
+            let dy = draw::<bf16>("upstream", n);
+            let (device_dy, mut dx) = (runtime.buffer_from(&dy)?, runtime.filled(n, f32::NAN)?);
+            ops.map_backward_convert(GeluErf, device_x.slice(offset..offset + n)?, &device_dy, &mut dx)?;
+            let want = |i: usize| GeluErf.backward(x[i].load(), dy[i].load());
+            same(runtime, "gradient of bf16 in f32", x, &dx.to_vec()?, want)?;
             let x = draw::<f32>("wide", n);
             let (device_x, mut y) = (runtime.buffer_from(&x)?, runtime.filled(n, bf16::from_f32(f32::NAN))?);
             ops.map_convert(Identity, &device_x, &mut y)?;

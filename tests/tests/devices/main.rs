@@ -13,6 +13,8 @@ mod launch;
 mod linear_backward;
 mod map;
 mod matmul;
+mod reported_shapes;
+mod reported_values;
 mod rust_cuda;
 mod softmax;
 mod tensor_cores;
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         ("linear_backward", linear_backward::TESTS),
         ("map", map::TESTS),
         ("matmul", matmul::TESTS),
+        ("reported_shapes", reported_shapes::TESTS),
+        ("reported_values", reported_values::TESTS),
         ("rust_cuda", rust_cuda::TESTS),
         ("softmax", softmax::TESTS),
         ("tensor_cores", tensor_cores::TESTS),

@@ -16,6 +16,7 @@ pub const TESTS: Tests = Tests {
         ("bf16", family::<bf16>),
         ("lines_of_infinities", infinities),
         ("large_numbers", large_numbers),
+        ("certain_lines", certain),
         ("empty", empty),
     ],
     ..Tests::NONE
@@ -87,10 +88,14 @@ where
         let signed = |x: f64| if K::NEGATED { -x } else { x };
         let sum: f64 = x.iter().map(|&x| signed(x).exp()).sum();
         let exact: Vec<f64> = x.iter().map(|&x| signed(x).exp() / sum).collect();
+        // Near 0 the logarithm of a number near 1 would be less exact, also in f64, than what is tested.
+        let peak = (0..rows).max_by(|&i, &j| signed(x[i]).total_cmp(&signed(x[j]))).unwrap_or(0);
+        let below = |i: usize| signed(x[i]) - signed(x[peak]);
+        let logarithm = (0..rows).filter(|&i| i != peak).map(|i| below(i).exp()).sum::<f64>().ln_1p();
         for i in 0..rows {
-            let want = if K::LOGARITHM { exact[i].ln() } else { exact[i] };
-            // f16 has no small numbers. A logarithm near 0 is that of a sum near 1, whose additions each round by up to 2^-24.
-            let small = if T::NAME == "f16" { 6e-8 } else { 0.0 } + if K::LOGARITHM { 2_f64.powi(-22) } else { 0.0 };
+            let want = if K::LOGARITHM { below(i) - logarithm } else { exact[i] };
+            // f16 has no small numbers.
+            let small = if T::NAME == "f16" { 6e-8 } else { 0.0 };
             let tolerance = (last_place + 2e-6) * want.abs() + small + 1e-37;
             if (y[i] - want).abs() > tolerance {
                 return Err(format!("{name}: [{i}, {column}] is {:e}, not {want:e}", y[i]).into());
@@ -120,6 +125,8 @@ fn infinities(runtime: &Runtime) -> TestResult {
     let nan = [NAN; 3];
     ops.softmax_forward(Softmax, &x, &mut y)?;
     check("softmax", &y, [nan, [0.5, 0.0, 0.5], nan, nan, nan])?;
+    ops.softmax_forward(LogSoftmax, &x, &mut y)?;
+    check("log-softmax", &y, [nan, [-core::f32::consts::LN_2, -INF, -core::f32::consts::LN_2], nan, nan, nan])?;
     ops.softmax_forward(MaskedSoftmax, &x, &mut y)?;
     check("masked softmax", &y, [[0.0; 3], [0.5, 0.0, 0.5], nan, nan, nan])?;
     let dy = Matrix::from_columns(runtime, 3, 5, &[1.0f32; 15])?;
@@ -138,6 +145,30 @@ fn large_numbers(runtime: &Runtime) -> TestResult {
     ops.softmax_forward(LogSoftmax, &x, &mut y)?;
     let got = y.buffer().to_vec()?;
     assert!((got[0] + std::f32::consts::LN_2).abs() < 1e-6 && (got[2] + 2000.693).abs() < 1e-2, "{got:?}");
+    Ok(())
+}
+
+/// One element far above the others: its log-softmax is minus their sum, a small number that a sum with 1 would round away.
+fn certain(runtime: &Runtime) -> TestResult {
+    let ops = Ops::new(runtime);
+    for (rows, below) in [(2, 5.0_f32), (2, 20.0), (33, 12.0), (1500, 30.0), (2000, 80.0)] {
+        for peak in [0, rows / 2, rows - 1] {
+            let line: Vec<f32> = (0..rows).map(|i| if i == peak { 3.0 } else { 3.0 - below }).collect();
+            let x = Matrix::from_columns(runtime, rows, 1, &line)?;
+            let mut y = Matrix::zeros(runtime, rows, 1)?;
+            ops.softmax_forward(LogSoftmax, &x, &mut y)?;
+            let got = f64::from(y.buffer().to_vec()?[peak]);
+            let want = -((rows - 1) as f64 * (-f64::from(below)).exp()).ln_1p();
+            if (got / want - 1.0).abs() > 1e-6 {
+                return Err(format!("{rows} rows, {below} below: {got:e}, not {want:e}").into());
+            }
+        }
+    }
+    // Two of the largest.
+    let x = Matrix::from_columns(runtime, 3, 1, &[7.0f32, 7.0, -60.0])?;
+    let mut y = Matrix::zeros(runtime, 3, 1)?;
+    ops.softmax_forward(LogSoftmax, &x, &mut y)?;
+    assert_eq!(y.buffer().to_vec()?[0], -core::f32::consts::LN_2);
     Ok(())
 }
 

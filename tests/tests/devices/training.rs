@@ -86,14 +86,19 @@ fn cross_entropy(runtime: &Runtime) -> TestResult {
     assert!(loss[7].is_nan());
     for sample in (0..samples).filter(|&sample| sample != 7) {
         let column = &logits[sample * classes..][..classes];
-        let largest = column.iter().copied().fold(f32::MIN, f32::max);
-        let sum: f64 = column.iter().map(|&z| f64::from(z - largest).exp()).sum();
-        let exact = sum.ln() + f64::from(largest) - f64::from(column[labels[sample] as usize]);
-        assert!(
-            (f64::from(loss[sample]) - exact).abs() <= 1e-5 * exact.abs().max(1.0),
-            "{} is not {exact}",
-            loss[sample]
-        );
+        let (label, gradient) = (labels[sample] as usize, &gradient[sample * classes..][..classes]);
+        let wide = |class: usize| f64::from(column[class]);
+        let peak = (0..classes).max_by(|&i, &j| column[i].total_cmp(&column[j])).unwrap_or(0);
+        // Without the largest term, which is 1: where a prediction is certain and right, loss and gradient are this small sum.
+        let others: f64 =
+            (0..classes).filter(|&class| class != peak).map(|class| (wide(class) - wide(peak)).exp()).sum();
+        let exact = others.ln_1p() + (wide(peak) - wide(label));
+        let slope = match label == peak {
+            true => -0.25 * others / (1.0 + others),
+            false => 0.25 * ((wide(label) - wide(peak)).exp() / (1.0 + others) - 1.0),
+        };
+        assert!((f64::from(gradient[label]) - slope).abs() <= 2e-6 * slope.abs(), "{} is not {slope}", gradient[label]);
+        assert!((f64::from(loss[sample]) - exact).abs() <= 2e-6 * exact.abs(), "{} is not {exact}", loss[sample]);
     }
     Ok(())
 }

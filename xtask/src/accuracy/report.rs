@@ -67,9 +67,12 @@ impl Report {
                 ["error", name, kind, what, ulp, of_term, at, got, want] => {
                     let [name, kind, what, at, got, want] = [name, kind, what, at, got, want].map(str::to_owned);
                     let (ulp, of_term) = (ulp.parse().with_context(context)?, of_term.parse().with_context(context)?);
-                    report.rows.push(Row { name, kind, what, ulp, of_term, at, got, want });
+                    // The first counts: what a GPU has measured precedes the host's sample.
+                    if report.row(&name, &kind, &what).is_none() {
+                        report.rows.push(Row { name, kind, what, ulp, of_term, at, got, want });
+                    }
                 }
-                ["count", count] => report.count = count.parse().with_context(context)?,
+                ["count", count] => report.count = report.count.max(count.parse().with_context(context)?),
                 ["curve", name, x, a, b, c] => report.curves.push(point(name, x, [a, b, c]).with_context(context)?),
                 ["spread", name, x, a, b] => report.spreads.push(point(name, x, [a, b]).with_context(context)?),
                 _ => bail!("can't read `{line}`"),
@@ -80,8 +83,12 @@ impl Report {
 
     /// The activations, in the catalogue's order.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
-        names.dedup();
+        let mut names: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            if !names.contains(&row.name.as_str()) {
+                names.push(&row.name);
+            }
+        }
         names
     }
 
