@@ -7,9 +7,11 @@ mod bundle;
 mod demo;
 mod device_crate;
 mod doctor;
+mod inspect;
 mod setup;
 mod table;
 mod test;
+mod tools;
 mod verify;
 mod workspace;
 
@@ -28,6 +30,7 @@ enum Command {
     BuildPtx(build_ptx::BuildPtx),
     Accuracy(accuracy::Accuracy),
     Verify(verify::Verify),
+    Inspect(inspect::Inspect),
     Demo(demo::Demo),
     Test(test::Test),
     Bundle(bundle::Bundle),
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::BuildPtx(command) => command.run(),
         Command::Accuracy(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Inspect(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),

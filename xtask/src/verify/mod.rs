@@ -1,9 +1,9 @@
 //! `verify`: every built module through NVIDIA's own assembler, and what it says about each kernel.
 
-mod assemble;
+pub mod assemble;
 mod exceptions;
 mod findings;
-mod ptxas_output;
+pub mod ptxas_output;
 
 use std::path::Path;
 

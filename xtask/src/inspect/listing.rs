@@ -1,0 +1,74 @@
+//! Code with the lines of Rust that it comes from between: rows, for the terminal and the page alike.
+
+use super::Kernel;
+use super::locations::Sources;
+use super::sass::Instruction;
+
+/// One row of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// The code below it comes from here: file and line, and the line's text.
+    Source { place: String, text: String },
+    /// A line of code, and where it is written itself if that is inside something inlined into the source's line.
+    Code { text: String, inside: Option<String> },
+}
+
+/// The machine code.
+pub fn sass(kernel: &Kernel<'_>, sources: &Sources) -> Vec<Row> {
+    let instructions = kernel.sass.iter().flat_map(|sass| &sass.instructions);
+    rows(instructions.map(|instruction| (instruction.ptx_line, code(instruction))), kernel, sources)
+}
+
+fn code(instruction: &Instruction) -> Vec<String> {
+    let Instruction { offset, predicate, opcode, operands, label, .. } = instruction;
+    let label = label.iter().map(|label| format!("{label}:"));
+    let line = format!("    {offset:05x} {predicate:>6} {opcode} {operands}");
+    label.chain([line.trim_end().to_owned()]).collect()
+}
+
+/// The PTX of the kernel itself, without the labels and directives that only carry positions.
+pub fn ptx(kernel: &Kernel<'_>, sources: &Sources) -> Vec<Row> {
+    let head = format!(".entry {}(", kernel.entry.name);
+    let lines = kernel.text.ptx.lines().enumerate().skip_while(|(_, line)| !line.contains(&head));
+    let mut ended = false;
+    let body = lines.take_while(|(_, line)| !std::mem::replace(&mut ended, line.starts_with('}')));
+    let positions = |line: &str| {
+        let line = line.trim();
+        line.is_empty() || [".loc", "$L__tmp", "$L__func", "//"].iter().any(|start| line.starts_with(start))
+    };
+    let shown = body.filter(|(_, line)| !positions(line));
+    rows(shown.map(|(at, line)| (at + 1, vec![line.replace('\t', "    ")])), kernel, sources)
+}
+
+/// The optimised LLVM IR of the kernel itself.
+pub fn llvm(kernel: &Kernel<'_>) -> Vec<Row> {
+    let head = format!("@{}(", kernel.entry.name);
+    let lines = kernel.text.llvm_ir.lines().skip_while(|line| !(line.starts_with("define ") && line.contains(&head)));
+    let mut ended = false;
+    let body = lines.take_while(|line| !std::mem::replace(&mut ended, *line == "}"));
+    let bare = |line: &str| line.split(", !dbg !").next().unwrap_or_default().to_owned();
+    body.map(|line| Row::Code { text: bare(line), inside: None }).collect()
+}
+
+/// Puts a source row wherever the line to show changes. Each item: the line of PTX, and code.
+fn rows(code: impl Iterator<Item = (usize, Vec<String>)>, kernel: &Kernel<'_>, sources: &Sources) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut last = None;
+    for (line, code) in code {
+        let chain = kernel.text.locations.of_line(line).map(Vec::as_slice).unwrap_or_default();
+        let shown = sources.shown(chain);
+        let line = shown.map(|frame| (&frame.file, frame.line));
+        if line != last
+            && let Some(shown) = shown
+        {
+            rows.push(Row::Source { place: sources.place(shown), text: sources.text(shown) });
+        }
+        last = line;
+        let innermost = chain.first().filter(|innermost| innermost.line > 0 && Some(*innermost) != shown);
+        rows.extend(code.into_iter().map(|text| {
+            let inside = innermost.filter(|_| !text.ends_with(':')).map(|innermost| sources.place(innermost));
+            Row::Code { text, inside }
+        }));
+    }
+    rows
+}
