@@ -133,7 +133,7 @@ pub fn listing(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
         match row {
-            Row::Source { place, text: line } => writeln!(text, "{place}  {line}"),
+            Row::Source { place, text: line } => writeln!(text, "{}", format!("{place}  {line}").trim_end()),
             Row::Code { text: code, inside: None } => writeln!(text, "{code}"),
             Row::Code { text: code, inside: Some(inside) } => writeln!(text, "{code:<64} // {inside}"),
         }
