@@ -8,6 +8,8 @@ mod demo;
 mod device_crate;
 mod doctor;
 mod inspect;
+mod profile;
+mod sanitize;
 mod setup;
 mod table;
 mod test;
@@ -31,6 +33,8 @@ enum Command {
     Accuracy(accuracy::Accuracy),
     Verify(verify::Verify),
     Inspect(inspect::Inspect),
+    Sanitize(sanitize::Sanitize),
+    Profile(profile::Profile),
     Demo(demo::Demo),
     Test(test::Test),
     Bundle(bundle::Bundle),
@@ -44,6 +48,8 @@ fn main() -> ExitCode {
         Command::Accuracy(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Inspect(command) => command.run(),
+        Command::Sanitize(command) => command.run(),
+        Command::Profile(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),

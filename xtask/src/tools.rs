@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cuda_builder::discover;
 
@@ -88,6 +89,12 @@ impl Tool {
         workspace::target().join("tools").join(self.name())
     }
 
+    /// What the program says of itself.
+    pub fn version(self, program: &Path) -> Option<String> {
+        let output = Command::new(program).arg("--version").output().ok()?;
+        version_in(&String::from_utf8_lossy(&output.stdout))
+    }
+
     /// Finds it: [`Tool::variable`] alone if set; else where `setup` puts it, on `PATH`, in a CUDA toolkit, among Python's packages,
     /// and in `/opt/nvidia`.
     pub fn find(self) -> Result<PathBuf, MissingTool> {
@@ -104,6 +111,12 @@ impl Tool {
             })
         })
     }
+}
+
+/// The number in `release 13.5, V13.5.37` (nvdisasm) or `Version 2026.4.0.0 (build ...)` (the others).
+fn version_in(text: &str) -> Option<String> {
+    let rest = text.split_once("release ").or_else(|| text.split_once("Version "))?.1;
+    rest.split([',', ' ', '\n']).next().map(str::to_owned)
 }
 
 /// The program in each folder of `parent`, the highest version first.
@@ -132,6 +145,16 @@ mod tests {
             assert!(first.contains(tool.name()) && first.contains(tool.variable()), "{error}");
             assert!(error.ends_with("looked at /usr/bin/x"), "{error}");
         }
+    }
+
+    #[test]
+    fn versions_are_read() {
+        // As the programs of CUDA 13.5 print them.
+        let nvdisasm = "nvdisasm: NVIDIA (R) CUDA disassembler\nCuda compilation tools, release 13.5, V13.5.37\n";
+        assert_eq!(version_in(nvdisasm).as_deref(), Some("13.5"));
+        let sanitizer = "NVIDIA (R) Compute Sanitizer\nVersion 2026.4.0.0 (build 39022338) (public-release)\n";
+        assert_eq!(version_in(sanitizer).as_deref(), Some("2026.4.0.0"));
+        assert_eq!(version_in("hello"), None);
     }
 
     #[test]

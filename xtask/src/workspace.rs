@@ -73,6 +73,25 @@ pub fn packages() -> Result<Vec<Package>> {
     Ok(metadata.packages)
 }
 
+/// Builds an integration test in the dev profile, without running it, and gives its file.
+pub fn test_binary(package: &str, test: &str) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+    }
+    #[derive(Deserialize)]
+    struct Message {
+        target: Target,
+        executable: PathBuf,
+    }
+    let mut command = cargo();
+    command.args(["test", "--no-run", "-p", package, "--test", test, "--message-format=json-render-diagnostics"]);
+    let messages = output(&mut command)?;
+    let mut messages = messages.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    let built = messages.find(|message| message.target.name == test);
+    Ok(built.with_context(|| format!("`{}` built no such test", line(&command)))?.executable)
+}
+
 /// Runs a program whose output a person reads; fails unless it succeeds.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("can't start {}", line(command)))?;
