@@ -1,8 +1,14 @@
 //! Code with the lines of Rust that it comes from between: rows, for the terminal and the page alike.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::Kernel;
 use super::locations::Sources;
 use super::sass::Instruction;
+
+static POSITION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r",? !dbg !\d+").expect("the pattern is constant"));
 
 /// One row of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +52,7 @@ pub fn llvm(kernel: &Kernel<'_>) -> Vec<Row> {
     let lines = kernel.text.llvm_ir.lines().skip_while(|line| !(line.starts_with("define ") && line.contains(&head)));
     let mut ended = false;
     let body = lines.take_while(|line| !std::mem::replace(&mut ended, *line == "}"));
-    let bare = |line: &str| line.split(", !dbg !").next().unwrap_or_default().to_owned();
-    body.map(|line| Row::Code { text: bare(line), inside: None }).collect()
+    body.map(|line| Row::Code { text: POSITION.replace(line, "").into_owned(), inside: None }).collect()
 }
 
 /// Puts a source row wherever the line to show changes. Each item: the line of PTX, and code.
