@@ -52,6 +52,8 @@ impl Bundle {
                 strip(&file, &folder.join(name))?;
             }
         }
+        // `run sanitize` and `run profile` are this very program's commands.
+        strip(&std::env::current_exe()?, &out.join("xtask"))?;
         let peers = workspace::root().join("benches/peers");
         if peers.is_dir() {
             copy_folder(&peers, &out.join("benches/peers"))?;
@@ -135,5 +137,26 @@ mod tests {
         fs::write(out.join(SCRIPT), RUN).unwrap();
         clear(&out).unwrap();
         assert!(!out.exists());
+    }
+    /// A script that prints its arguments stands in for the program.
+    #[test]
+    fn sanitize_and_profile_are_passed_on_to_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [(SCRIPT, RUN), ("xtask", "#!/bin/sh\necho \"$@\"\n")] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let tests = format!("--binary {}/tests/devices", folder.path().display());
+        for (arguments, expected) in [
+            ("sanitize", format!("sanitize {tests}")),
+            ("sanitize racecheck map", format!("sanitize {tests} --tool racecheck map")),
+            ("sanitize map", format!("sanitize {tests} map")),
+            ("profile gemm", format!("profile {tests} gemm")),
+            ("profile gemm -- ./a b", "profile gemm -- ./a b".to_owned()),
+        ] {
+            let output = Command::new(folder.path().join(SCRIPT)).args(arguments.split(' ')).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected);
+        }
     }
 }
