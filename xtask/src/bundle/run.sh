@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what this bundle holds. Needs bash only; the programs find the GPU, or say that they skip what needs one.
+# Runs what this bundle holds. Needs bash (and gzip, for two commands) only; the programs find the GPU, or say that they skip what needs one.
 set -uo pipefail
 
 usage() {
@@ -53,6 +53,7 @@ if [[ ${1:-} == sanitize || ${1:-} == profile ]]; then
     for argument in "$@"; do
         [[ $argument == -- ]] && own=()
     done
+    [[ -x $here/xtask ]] || gunzip -k "$here/xtask.gz" || exit 1
     exec "$here/xtask" "$command" ${own[@]+"${own[@]}"} "$@"
 fi
 
