@@ -76,11 +76,9 @@ impl Tool {
         match self {
             Tool::Nvdisasm => "`cargo xtask setup --inspect` installs it",
             Tool::ComputeSanitizer => {
-                "`cargo xtask setup --sanitize` or `pip install nvidia-cuda-sanitizer-api` installs it, and the CUDA toolkit has it"
+                "`cargo xtask setup --sanitize` or `pip install nvidia-cuda-sanitizer-api` installs it"
             }
-            Tool::Ncu => {
-                "Nsight Compute has it (developer.nvidia.com/nsight-compute, or the CUDA toolkit); PyPI has none"
-            }
+            Tool::Ncu => "Nsight Compute has it (developer.nvidia.com/nsight-compute)",
         }
     }
 

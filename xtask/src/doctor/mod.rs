@@ -1,6 +1,6 @@
 //! `doctor`: what is on this machine, by the same discovery as `setup` and the builds.
 
-mod gpu;
+pub mod gpu;
 
 use anyhow::{Result, bail};
 use cuda_builder::discover::Report;

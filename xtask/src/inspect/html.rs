@@ -3,7 +3,6 @@
 use std::fmt::{self, Write as _};
 
 use super::listing::{self, Row};
-use super::locations::Sources;
 use super::report::{self, Launch};
 use super::{Kernel, latest};
 use crate::table;
@@ -16,7 +15,6 @@ pub struct Page<'p> {
     pub crate_name: &'p str,
     /// Ordered by name, then architecture.
     pub kernels: &'p [Kernel<'p>],
-    pub sources: &'p Sources,
     pub launch: Launch,
 }
 
@@ -100,10 +98,10 @@ impl Page<'_> {
                 writeln!(page, "<p>Loop {start:05x}..{end:05x}: {}</p>", report::mix_line(&sass.mix_of(body)))?;
             }
             let what = format!("Machine code, {}", table::count(mix.count() as usize, "instruction"));
-            details(page, &what, &listing::sass(kernel, self.sources))?;
+            details(page, &what, &listing::sass(kernel))?;
         }
         if listings.ptx {
-            details(page, "PTX", &listing::ptx(kernel, self.sources))?;
+            details(page, "PTX", &listing::ptx(kernel))?;
         }
         if listings.llvm {
             details(page, "LLVM IR", &listing::llvm(kernel))?;
@@ -170,10 +168,8 @@ mod tests {
         };
         let sass = sass::parse(".text.map:\n  /*0000*/ FFMA R0, R1, R2, R3 ;\n  /*0010*/ EXIT ;\n").remove("map");
         let kernel = Kernel { module: &module, entry: &module.entries[0], text: &text, usage: None, sass };
-        let sources = Sources::new(std::path::Path::new("/nowhere"));
         let launch = Launch { threads: 256, dynamic_shared: 0 };
-        Page { crate_name: "a & b", kernels: &[kernel], sources: &sources, launch }
-            .write(listings, |_| "1 < 2 TB/s\n".into())
+        Page { crate_name: "a & b", kernels: &[kernel], launch }.write(listings, |_| "1 < 2 TB/s\n".into())
     }
 
     /// Every element that is opened is closed, in order.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::Kernel;
-use super::locations::Sources;
+use super::locations::Place;
 use super::sass::Instruction;
 
 static POSITION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r",? !dbg !\d+").expect("the pattern is constant"));
@@ -20,9 +20,9 @@ pub enum Row {
 }
 
 /// The machine code.
-pub fn sass(kernel: &Kernel<'_>, sources: &Sources) -> Vec<Row> {
+pub fn sass(kernel: &Kernel<'_>) -> Vec<Row> {
     let instructions = kernel.sass.iter().flat_map(|sass| &sass.instructions);
-    rows(instructions.map(|instruction| (instruction.ptx_line, code(instruction))), kernel, sources)
+    rows(instructions.map(|instruction| (instruction.ptx_line, code(instruction))), kernel)
 }
 
 fn code(instruction: &Instruction) -> Vec<String> {
@@ -33,7 +33,7 @@ fn code(instruction: &Instruction) -> Vec<String> {
 }
 
 /// The PTX of the kernel itself, without the labels and directives that only carry positions.
-pub fn ptx(kernel: &Kernel<'_>, sources: &Sources) -> Vec<Row> {
+pub fn ptx(kernel: &Kernel<'_>) -> Vec<Row> {
     let head = format!(".entry {}(", kernel.entry.name);
     let lines = kernel.text.ptx.lines().enumerate().skip_while(|(_, line)| !line.contains(&head));
     let mut ended = false;
@@ -43,7 +43,7 @@ pub fn ptx(kernel: &Kernel<'_>, sources: &Sources) -> Vec<Row> {
         line.is_empty() || [".loc", "$L__tmp", "$L__func", "//"].iter().any(|start| line.starts_with(start))
     };
     let shown = body.filter(|(_, line)| !positions(line));
-    rows(shown.map(|(at, line)| (at + 1, vec![line.replace('\t', "    ")])), kernel, sources)
+    rows(shown.map(|(at, line)| (at + 1, vec![line.replace('\t', "    ")])), kernel)
 }
 
 /// The optimised LLVM IR of the kernel itself.
@@ -56,22 +56,21 @@ pub fn llvm(kernel: &Kernel<'_>) -> Vec<Row> {
 }
 
 /// Puts a source row wherever the line to show changes. Each item: the line of PTX, and code.
-fn rows(code: impl Iterator<Item = (usize, Vec<String>)>, kernel: &Kernel<'_>, sources: &Sources) -> Vec<Row> {
+fn rows(code: impl Iterator<Item = (usize, Vec<String>)>, kernel: &Kernel<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut last = None;
     for (line, code) in code {
-        let chain = kernel.text.locations.of_line(line).map(Vec::as_slice).unwrap_or_default();
-        let shown = sources.shown(chain);
-        let line = shown.map(|frame| (&frame.file, frame.line));
-        if line != last
-            && let Some(shown) = shown
+        let place = kernel.text.locations.of_line(line);
+        let name = place.map(|place| &place.name);
+        if name != last
+            && let Some(Place { name, text, .. }) = place
         {
-            rows.push(Row::Source { place: sources.place(shown), text: sources.text(shown) });
+            rows.push(Row::Source { place: name.clone(), text: text.clone() });
         }
-        last = line;
-        let innermost = chain.first().filter(|innermost| innermost.line > 0 && Some(*innermost) != shown);
+        last = name;
+        let inside = place.and_then(|place| place.inside.as_ref());
         rows.extend(code.into_iter().map(|text| {
-            let inside = innermost.filter(|_| !text.ends_with(':')).map(|innermost| sources.place(innermost));
+            let inside = inside.filter(|_| !text.ends_with(':')).cloned();
             Row::Code { text, inside }
         }));
     }

@@ -1,11 +1,10 @@
 //! Which line of Rust each line of PTX comes from, by the directives `.loc` and `.file`, and which of the calls inlined into one
 //! another is the one to show.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use regex::Regex;
 
@@ -14,9 +13,20 @@ use super::metadata::{Chain, Chains, Frame};
 /// The places that a PTX file's lines come from.
 #[derive(Debug, Default)]
 pub struct Locations {
-    chains: Vec<Chain>,
-    /// For each line, where in `chains` its place is.
+    places: Vec<Place>,
+    /// For each line, where in `places` its place is.
     lines: Vec<Option<usize>>,
+}
+
+/// A line of Rust to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// File and line.
+    pub name: String,
+    /// The line's text.
+    pub text: String,
+    /// Where the code itself is written, if that is inside something inlined into the line.
+    pub inside: Option<String>,
 }
 
 fn pattern(text: &str) -> Regex {
@@ -29,7 +39,7 @@ static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.(?:entry|func)\s
 
 impl Locations {
     /// Reads a PTX file as llc writes it; `chains` are those of the same module's IR.
-    pub fn parse(ptx: &str, chains: &Chains) -> Self {
+    pub fn parse(ptx: &str, chains: &Chains, sources: &Sources) -> Self {
         let files: HashMap<&str, &str> =
             ptx.lines().filter_map(|line| FILE.captures(line)).map(|found| pair(&found)).collect();
         let mut locations = Locations::default();
@@ -37,14 +47,14 @@ impl Locations {
         let mut current = None;
         for line in ptx.lines() {
             if let Some(found) = LOC.captures(line) {
-                let next = locations.chains.len();
+                let next = locations.places.len();
                 let at = *known.entry(line.trim()).or_insert(next);
                 if at == next {
                     let comment = found.get(4).map_or("", |comment| comment.as_str());
                     let number = |group: usize| found[group].parse().unwrap_or(0);
                     let file = PathBuf::from(files.get(&found[1]).copied().unwrap_or_default());
                     let innermost = Frame { file, line: number(2), column: number(3) };
-                    locations.chains.push(chain(innermost, comment, chains));
+                    locations.places.push(sources.place(&chain(innermost, comment, chains)));
                 }
                 current = Some(at);
             } else if FUNCTION.is_match(line) {
@@ -56,9 +66,9 @@ impl Locations {
     }
 
     /// The place of a line, counted from 1.
-    pub fn of_line(&self, line: usize) -> Option<&Chain> {
+    pub fn of_line(&self, line: usize) -> Option<&Place> {
         let at = (*self.lines.get(line.checked_sub(1)?)?)?;
-        self.chains.get(at)
+        self.places.get(at)
     }
 }
 
@@ -89,19 +99,19 @@ fn chain(innermost: Frame, comment: &str, chains: &Chains) -> Chain {
 pub struct Sources {
     /// The inspected crate's folder.
     own: PathBuf,
-    files: RefCell<HashMap<PathBuf, Vec<String>>>,
+    files: Mutex<HashMap<PathBuf, Vec<String>>>,
 }
 
 impl Sources {
     /// For a crate in this folder.
     pub fn new(own: &Path) -> Self {
         let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
-        Sources { own, files: RefCell::default() }
+        Sources { own, files: Mutex::default() }
     }
 
     /// A line of a file without the space around it; empty where there is none.
-    pub fn text(&self, frame: &Frame) -> String {
-        let mut files = self.files.borrow_mut();
+    fn text(&self, frame: &Frame) -> String {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let read =
             || fs::read_to_string(&frame.file).unwrap_or_default().lines().map(|line| line.trim().to_owned()).collect();
         let lines: &Vec<String> = files.entry(frame.file.clone()).or_insert_with(read);
@@ -110,7 +120,7 @@ impl Sources {
 
     /// The place to show of a chain: the innermost one in the inspected crate; else the innermost that is neither of the compiler's
     /// library nor of `cuda_std`; else the innermost. What a macro's attribute stands for is passed over.
-    pub fn shown<'c>(&self, chain: &'c [Frame]) -> Option<&'c Frame> {
+    fn shown<'c>(&self, chain: &'c [Frame]) -> Option<&'c Frame> {
         let written = |frame: &&Frame| frame.line > 0 && !self.text(frame).starts_with("#[");
         let own = |frame: &&Frame| frame.file.starts_with(&self.own) && !of_library(&frame.file);
         let other = |frame: &&Frame| !of_library(&frame.file);
@@ -118,8 +128,20 @@ impl Sources {
         first(&own).or_else(|| first(&other)).or_else(|| chain.iter().find(|frame| frame.line > 0)).or(chain.first())
     }
 
+    /// What to show of a chain.
+    fn place(&self, chain: &[Frame]) -> Place {
+        let shown = self.shown(chain);
+        let innermost = chain.first().filter(|innermost| innermost.line > 0 && Some(*innermost) != shown);
+        let name = |frame| self.name(frame);
+        Place {
+            name: shown.map(name).unwrap_or_default(),
+            text: shown.map(|frame| self.text(frame)).unwrap_or_default(),
+            inside: innermost.map(name),
+        }
+    }
+
     /// File and line, the file as short as it is clear: below the crate, or its last three parts.
-    pub fn place(&self, frame: &Frame) -> String {
+    fn name(&self, frame: &Frame) -> String {
         if frame.line == 0 {
             return "(several lines)".into();
         }
@@ -160,13 +182,17 @@ mod tests {
 
     #[test]
     fn lines_have_places_with_and_without_the_ir() {
-        let bare = Locations::parse(PTX, &Chains::default());
-        let innermost = Frame { file: "/rust/library/core/src/f32.rs".into(), line: 83, column: 5 };
-        assert_eq!(bare.of_line(7), Some(&vec![innermost.clone()]));
-        assert_eq!((bare.of_line(2), bare.of_line(11), bare.of_line(0), bare.of_line(99)), (None, None, None, None));
-
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().canonicalize().unwrap();
+        fs::create_dir(own.join("src")).unwrap();
+        fs::write(own.join("src/lib.rs"), "#[kernel]\n    let sum = mul_add(a, x, y);\n").unwrap();
+        let sources = Sources::new(&own);
+
+        let bare = Locations::parse(PTX, &Chains::default(), &sources);
+        let innermost = Place { name: "core/src/f32.rs:83".into(), text: String::new(), inside: None };
+        assert_eq!(bare.of_line(7), Some(&innermost));
+        assert_eq!((bare.of_line(2), bare.of_line(11), bare.of_line(0), bare.of_line(99)), (None, None, None, None));
+
         let ir = format!(
             "!1 = !DIFile(filename: \"src/lib.rs\", directory: \"{}\")\n\
              !2 = !DIFile(filename: \"src/lib.rs\", directory: \"/a/cuda_std\")\n\
@@ -177,16 +203,12 @@ mod tests {
              !23 = !DILocation(line: 83, column: 5, scope: !13, inlinedAt: !22)\n",
             own.display()
         );
-        let locations = Locations::parse(PTX, &Chains::parse(&ir));
-        let chain = locations.of_line(6).unwrap();
-        assert_eq!(chain.len(), 3);
-        fs::create_dir(own.join("src")).unwrap();
-        let sources = Sources::new(&own);
-        fs::write(own.join("src/lib.rs"), "#[kernel]\n    let sum = mul_add(a, x, y);\n").unwrap();
-        let shown = sources.shown(chain).unwrap();
-        assert_eq!(sources.place(shown), "src/lib.rs:2");
-        assert_eq!(sources.text(shown), "let sum = mul_add(a, x, y);");
-        assert_eq!(sources.shown(std::slice::from_ref(&innermost)), Some(&innermost));
-        assert_eq!(sources.place(&innermost), "core/src/f32.rs:83");
+        let locations = Locations::parse(PTX, &Chains::parse(&ir), &sources);
+        let expected = Place {
+            name: "src/lib.rs:2".into(),
+            text: "let sum = mul_add(a, x, y);".into(),
+            inside: Some("core/src/f32.rs:83".into()),
+        };
+        assert_eq!(locations.of_line(6), Some(&expected));
     }
 }

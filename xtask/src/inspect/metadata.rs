@@ -30,14 +30,19 @@ fn pattern(text: &str) -> Regex {
 }
 
 static NODE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$"));
-static FIELD: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(\w+): (?:!(\d+)|(\d+)|"([^"]*)")"#));
+static FIELD: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"\b(scope|file|inlinedAt|line|column|filename|directory): (?:!(\d+)|(\d+)|"([^"]*)")"#));
 
-/// One node: its numbers and texts.
+/// One node, with the fields that it has.
 #[derive(Debug, Default)]
 struct Node<'t> {
-    nodes: HashMap<&'t str, u32>,
-    numbers: HashMap<&'t str, u32>,
-    texts: HashMap<&'t str, &'t str>,
+    scope: Option<u32>,
+    file: Option<u32>,
+    inlined_at: Option<u32>,
+    line: u32,
+    column: u32,
+    filename: &'t str,
+    directory: &'t str,
 }
 
 impl Chains {
@@ -58,14 +63,11 @@ impl Chains {
             let (mut short, mut long) = (Vec::new(), Vec::new());
             let mut next = Some(location);
             while let Some(node) = next.and_then(|number| nodes.get(&number)) {
-                let file = nodes.get(nodes.get(node.nodes.get("scope")?)?.nodes.get("file")?)?;
-                let name = file.texts.get("filename").copied().unwrap_or_default();
-                let folder = file.texts.get("directory").copied().unwrap_or_default();
-                let number = |field| node.numbers.get(field).copied().unwrap_or(0);
-                let frame = |file| Frame { file, line: number("line"), column: number("column") };
-                short.push(frame(PathBuf::from(name)));
-                long.push(frame(Path::new(folder).join(name)));
-                next = node.nodes.get("inlinedAt").copied();
+                let file: &Node<'_> = nodes.get(&nodes.get(&node.scope?)?.file?)?;
+                let frame = |file| Frame { file, line: node.line, column: node.column };
+                short.push(frame(PathBuf::from(file.filename)));
+                long.push(frame(Path::new(file.directory).join(file.filename)));
+                next = node.inlined_at;
             }
             Some((short, long))
         });
@@ -81,12 +83,17 @@ impl Chains {
 fn node(body: &str) -> Node<'_> {
     let mut node = Node::default();
     for found in FIELD.captures_iter(body) {
-        let group = |at: usize| found.get(at).map(|group| group.as_str());
-        let name = group(1).unwrap_or_default();
-        let number = |at: usize| group(at).and_then(|digits| digits.parse::<u32>().ok());
-        node.nodes.extend(number(2).map(|number| (name, number)));
-        node.numbers.extend(number(3).map(|number| (name, number)));
-        node.texts.extend(group(4).map(|text| (name, text)));
+        let group = |at: usize| found.get(at).map_or("", |group| group.as_str());
+        let (reference, number) = (group(2).parse().ok(), group(3).parse().unwrap_or(0));
+        match group(1) {
+            "scope" => node.scope = reference,
+            "file" => node.file = reference,
+            "inlinedAt" => node.inlined_at = reference,
+            "line" => node.line = number,
+            "column" => node.column = number,
+            "filename" => node.filename = group(4),
+            _ => node.directory = group(4),
+        }
     }
     node
 }

@@ -14,7 +14,7 @@ mod sass;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use cuda_builder::manifest::{Entry, Module};
@@ -131,8 +131,11 @@ impl Inspect {
             |builder: cuda_builder::CudaBuilder| builder.kernels(&wanted).generate_line_info(true).emit_llvm_ir(true);
         let built = self.device_crate.build_with(&archs, build).map_err(|error| self.explain(error))?;
         let modules = &built.code.manifest().modules;
-        let texts: Vec<Text> =
-            modules.par_iter().map(|module| self.read(built.code.directory(), module)).collect::<Result<_>>()?;
+        let sources = Sources::new(&self.device_crate.folder()?);
+        let texts: Vec<Text> = modules
+            .par_iter()
+            .map(|module| self.read(built.code.directory(), module, &sources))
+            .collect::<Result<_>>()?;
         let assembled: Vec<Assembled> = modules
             .par_iter()
             .map(|module| {
@@ -140,25 +143,19 @@ impl Inspect {
             })
             .collect::<Result<_>>()?;
         let kernels = self.kernels(modules, &texts, assembled);
-        let sources = Sources::new(&self.device_crate.folder()?);
         let launch = Launch { threads: self.threads, dynamic_shared: self.dynamic_shared };
 
         if self.html {
-            let page = html::Page {
-                crate_name: &built.code.manifest().crate_name,
-                kernels: &kernels,
-                sources: &sources,
-                launch,
-            };
+            let page = html::Page { crate_name: &built.code.manifest().crate_name, kernels: &kernels, launch };
             return self.write_page(&page, &measurements);
         }
         print!("{}", report::resources(&kernels, launch));
-        self.print_code(&latest(&kernels), &sources, &measurements);
+        self.print_code(&latest(&kernels), &measurements);
         println!("{}", built.summary());
         Ok(())
     }
 
-    fn print_code(&self, kernels: &[&Kernel<'_>], sources: &Sources, measurements: &[Measurement]) {
+    fn print_code(&self, kernels: &[&Kernel<'_>], measurements: &[Measurement]) {
         let nothing_asked = !(self.ptx || self.llvm || self.sass || self.resources);
         let code = self.sass || (nothing_asked && kernels.len() == 1);
         for kernel in kernels {
@@ -168,10 +165,10 @@ impl Inspect {
                 println!("\n==> LLVM IR of {place}\n{}", report::listing(&listing::llvm(kernel)));
             }
             if self.ptx {
-                println!("\n==> PTX of {place}\n{}", report::listing(&listing::ptx(kernel, sources)));
+                println!("\n==> PTX of {place}\n{}", report::listing(&listing::ptx(kernel)));
             }
             if let (true, Some(sass)) = (code, &kernel.sass) {
-                println!("\n==> machine code of {place}\n{}", report::listing(&listing::sass(kernel, sources)));
+                println!("\n==> machine code of {place}\n{}", report::listing(&listing::sass(kernel)));
                 println!("==> {place}: {}", report::mix(sass));
             }
             let measured = measurements.iter().filter(|measured| measured.kernel == *name);
@@ -204,12 +201,14 @@ impl Inspect {
         Ok(())
     }
 
-    fn read(&self, folder: &std::path::Path, module: &Module) -> Result<Text> {
+    fn read(&self, folder: &Path, module: &Module, sources: &Sources) -> Result<Text> {
         let path = folder.join(&module.file);
         let read = |path: PathBuf| fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()));
         let llvm_ir = read(path.with_extension("ll"))?;
         let ptx = read(path)?;
-        let locations = Locations::parse(&ptx, &Chains::parse(&llvm_ir));
+        let locations = Locations::parse(&ptx, &Chains::parse(&llvm_ir), sources);
+        // It is many times the PTX.
+        let llvm_ir = if self.llvm { llvm_ir } else { String::new() };
         Ok(Text { ptx, llvm_ir, locations })
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::doctor::gpu;
 use crate::tools::Tool;
 use crate::{setup, table, workspace};
 use raw::Launch;
@@ -74,6 +75,7 @@ impl Profile {
     /// Runs ncu and gives what it wrote.
     fn measure(&self) -> Result<String> {
         let ncu = Tool::Ncu.find()?;
+        gpu::require("profile")?;
         let program = match self.program.as_slice() {
             [] => self.tests()?,
             program => program.to_vec(),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::doctor::gpu;
 use crate::tools::Tool;
 use crate::{setup, table, workspace};
 use output::Output;
@@ -85,6 +86,7 @@ impl Run<'_> {
 impl Sanitize {
     pub fn run(&self) -> Result<()> {
         let sanitizer = Tool::ComputeSanitizer.find()?;
+        gpu::require("sanitize")?;
         let binary = match &self.binary {
             Some(binary) => std::path::absolute(binary)?,
             None => {
