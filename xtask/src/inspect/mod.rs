@@ -27,6 +27,7 @@ use crate::verify::assemble::assemblable;
 use crate::verify::ptxas_output::Usage;
 use crate::{setup, table, workspace};
 use assemble::{Assembled, assemble};
+use listing::Row;
 use locations::{Locations, Sources};
 use metadata::Chains;
 use report::Launch;
@@ -149,37 +150,39 @@ impl Inspect {
             let page = html::Page { crate_name: &built.code.manifest().crate_name, kernels: &kernels, launch };
             return self.write_page(&page, &measurements);
         }
-        print!("{}", report::resources(&kernels, launch));
-        self.print_code(&latest(&kernels), &measurements);
-        println!("{}", built.summary());
-        Ok(())
+        let code = self.code(&latest(&kernels), &measurements);
+        workspace::print(&format!("{}{code}{}\n", report::resources(&kernels, launch), built.summary()))
     }
 
-    fn print_code(&self, kernels: &[&Kernel<'_>], measurements: &[Measurement]) {
+    /// The listings, counts and roofline points that are asked for.
+    fn code(&self, kernels: &[&Kernel<'_>], measurements: &[Measurement]) -> String {
         let nothing_asked = !(self.ptx || self.llvm || self.sass || self.resources);
-        let code = self.sass || (nothing_asked && kernels.len() == 1);
+        let machine_code = self.sass || (nothing_asked && kernels.len() == 1);
+        let mut text = String::new();
         for kernel in kernels {
             let name = &kernel.entry.name;
             let place = format!("{name}, {}", kernel.module.arch);
+            let mut listing = |what: &str, rows: &[Row]| {
+                text += &format!("\n==> {what} of {place}\n{}\n", report::listing(rows));
+            };
             if self.llvm {
-                println!("\n==> LLVM IR of {place}\n{}", report::listing(&listing::llvm(kernel)));
+                listing("LLVM IR", &listing::llvm(kernel));
             }
             if self.ptx {
-                println!("\n==> PTX of {place}\n{}", report::listing(&listing::ptx(kernel)));
+                listing("PTX", &listing::ptx(kernel));
             }
-            if let (true, Some(sass)) = (code, &kernel.sass) {
-                println!("\n==> machine code of {place}\n{}", report::listing(&listing::sass(kernel)));
-                println!("==> {place}: {}", report::mix(sass));
+            if let (true, Some(sass)) = (machine_code, &kernel.sass) {
+                listing("machine code", &listing::sass(kernel));
+                text += &format!("==> {place}: {}\n", report::mix(sass));
             }
             let measured = measurements.iter().filter(|measured| measured.kernel == *name);
-            print!("{}", report::roofline(name, self.roof(kernel), measured));
+            text += &report::roofline(name, self.roof(kernel), measured);
         }
         if nothing_asked && kernels.len() > 1 {
-            println!(
-                "name one of the {}, or give --sass, --ptx or --html, for the code",
-                table::count(kernels.len(), "kernel")
-            );
+            let kernels = table::count(kernels.len(), "kernel");
+            text += &format!("name one of the {kernels}, or give --sass, --ptx or --html, for the code\n");
         }
+        text
     }
 
     fn write_page(&self, page: &html::Page<'_>, measurements: &[Measurement]) -> Result<()> {
@@ -263,7 +266,7 @@ impl Inspect {
         };
         let elsewhere = entries.iter().any(|name| name.contains(wanted));
         let hint = match elsewhere {
-            true => "it needs another architecture: try --arch sm_90a".to_owned(),
+            true => "it has one for another architecture or in another family: try --arch sm_90a".to_owned(),
             false => format!("near it are: {}", near(wanted, entries).join(", ")),
         };
         anyhow!("{error}; {hint}")
