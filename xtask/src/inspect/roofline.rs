@@ -18,8 +18,8 @@ pub struct Machine {
     pub tensor: f64,
 }
 
-/// NVIDIA's data sheets: "H200 Tensor Core GPU", "H100 Tensor Core GPU" (SXM), "A100 Tensor Core GPU" (80 GB SXM). Tensor figures
-/// there are with sparsity, which doubles them.
+/// NVIDIA's data sheets: "H200 Tensor Core GPU", "H100 Tensor Core GPU" (SXM), "A100 Tensor Core GPU" (80 GB SXM). Hopper's tensor
+/// figures there are with sparsity, which doubles them.
 pub const MACHINES: [Machine; 3] = [
     Machine { name: "h200", bandwidth: 4.8e12, f32: 67e12, f64: 34e12, tensor: 989e12 },
     Machine { name: "h100", bandwidth: 3.35e12, f32: 67e12, f64: 34e12, tensor: 989e12 },

@@ -35,14 +35,14 @@ pub struct Setup {
 impl Setup {
     pub fn run(&self) -> Result<()> {
         let report = Report::new(&[workspace::python_packages()]);
+        let tools = [(self.inspect, Tool::Nvdisasm), (self.sanitize, Tool::ComputeSanitizer)];
+        let tools = tools.into_iter().filter_map(|(wanted, tool)| wanted.then_some(tool));
         if self.check {
-            return check(&report);
+            return check(&report, tools);
         }
         let report = install(report)?;
-        for (wanted, tool) in [(self.inspect, Tool::Nvdisasm), (self.sanitize, Tool::ComputeSanitizer)] {
-            if wanted {
-                println!("found {tool}: {}", workspace::shown(&ensure_tool(tool)?));
-            }
+        for tool in tools {
+            println!("found {tool}: {}", workspace::shown(&ensure_tool(tool)?));
         }
         report.parts.iter().for_each(|part| println!("{}", found_line(part)));
         println!("setup: everything is there");
@@ -67,14 +67,24 @@ pub fn ensure_tool(tool: Tool) -> Result<PathBuf> {
     Ok(tool.find()?)
 }
 
-fn check(report: &Report) -> Result<()> {
+fn check(report: &Report, tools: impl Iterator<Item = Tool>) -> Result<()> {
     for part in &report.parts {
         match &part.path {
             Some(_) => println!("{}", found_line(part)),
             None => println!("{}", missing_line(part)),
         }
     }
-    match report.missing().count() {
+    let mut missing_tools = 0;
+    for tool in tools {
+        match tool.find() {
+            Ok(path) => println!("found {tool}: {}", workspace::shown(&path)),
+            Err(_) => {
+                println!("missing {tool}; {}", tool.remedy());
+                missing_tools += 1;
+            }
+        }
+    }
+    match report.missing().count() + missing_tools {
         0 => Ok(()),
         missing => bail!("{} missing; `cargo xtask setup` installs what is", table::count(missing, "part")),
     }
