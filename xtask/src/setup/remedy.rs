@@ -26,7 +26,7 @@ impl Remedy {
         match self {
             Remedy::Rustup(arguments) => workspace::run(Command::new("rustup").args(arguments)),
             Remedy::Apt(packages) => apt::install(packages),
-            Remedy::Ptxas => wheel::install(wheel::PTXAS, &workspace::python_packages()),
+            Remedy::Ptxas => wheel::install(&workspace::python_packages(), wheel::PTXAS),
         }
     }
 }
