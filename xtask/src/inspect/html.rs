@@ -122,7 +122,8 @@ fn details(page: &mut String, what: &str, rows: &[Row]) -> fmt::Result {
             Row::Source { place, text } => writeln!(page, "<b>{}</b> {}", escaped(place), escaped(text))?,
             Row::Code { text, inside: None } => writeln!(page, "{}", escaped(text))?,
             Row::Code { text, inside: Some(inside) } => {
-                writeln!(page, "{:<64} <i>{}</i>", escaped(text), escaped(inside))?;
+                // The style's tab stop keeps these in a column.
+                writeln!(page, "{}\t<i>{}</i>", escaped(text), escaped(inside))?;
             }
         }
     }
