@@ -27,11 +27,16 @@ pub struct BuildPtx {
     /// Assemble each module as well: a .cubin beside each PTX file, which loads without the driver's compiler
     #[arg(long)]
     cubin: bool,
+    /// Name source lines in the PTX (.loc), for profilers and debuggers
+    #[arg(long)]
+    line_info: bool,
 }
 
 impl BuildPtx {
     pub fn run(&self) -> Result<()> {
-        let built = self.device_crate.build(&self.device_crate.archs(), self.emit_llvm, self.cubin)?;
+        let built = self.device_crate.build_with(&self.device_crate.archs(), |builder| {
+            builder.emit_llvm_ir(self.emit_llvm).cubins(self.cubin).generate_line_info(self.line_info)
+        })?;
         let folder = match &self.out {
             Some(out) => {
                 copy(&built.code, out).with_context(|| format!("can't copy the result to {}", out.display()))?;

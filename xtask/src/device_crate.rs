@@ -88,7 +88,7 @@ impl DeviceCrate {
     }
 
     /// The crate's folder.
-    fn folder(&self) -> Result<PathBuf> {
+    pub fn folder(&self) -> Result<PathBuf> {
         if let Some(path) = &self.path {
             return Ok(path.clone());
         }
@@ -105,10 +105,15 @@ impl DeviceCrate {
 
     /// Builds for `archs`, with a cubin for each module if asked for.
     pub fn build(&self, archs: &[Arch], emit_llvm: bool, cubins: bool) -> Result<Built> {
+        self.build_with(archs, |builder| builder.emit_llvm_ir(emit_llvm).cubins(cubins))
+    }
+
+    /// Builds for `archs` with further options.
+    pub fn build_with(&self, archs: &[Arch], options: impl FnOnce(CudaBuilder) -> CudaBuilder) -> Result<Built> {
         let toolchain = Toolchain::discover().context("`cargo xtask setup` installs what is missing")?;
         let folder = self.folder()?;
-        let builder = CudaBuilder::new(&folder).archs(archs).emit_llvm_ir(emit_llvm).toolchain(toolchain);
-        let builder = builder.fault_messages(self.fault_messages).families(&self.family).cubins(cubins);
+        let builder = CudaBuilder::new(&folder).archs(archs).toolchain(toolchain);
+        let builder = options(builder.fault_messages(self.fault_messages).families(&self.family));
         // The same as a build script of the outer build uses, so that what one has compiled serves the other.
         let builder = match std::env::var_os(cuda_builder::variables::DEVICE_TARGET_DIR) {
             None if self.path.is_none() => builder.target_dir(workspace::target().join("device")),

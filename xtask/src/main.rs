@@ -7,9 +7,13 @@ mod bundle;
 mod demo;
 mod device_crate;
 mod doctor;
+mod inspect;
+mod profile;
+mod sanitize;
 mod setup;
 mod table;
 mod test;
+mod tools;
 mod verify;
 mod workspace;
 
@@ -28,6 +32,9 @@ enum Command {
     BuildPtx(build_ptx::BuildPtx),
     Accuracy(accuracy::Accuracy),
     Verify(verify::Verify),
+    Inspect(inspect::Inspect),
+    Sanitize(sanitize::Sanitize),
+    Profile(profile::Profile),
     Demo(demo::Demo),
     Test(test::Test),
     Bundle(bundle::Bundle),
@@ -40,6 +47,9 @@ fn main() -> ExitCode {
         Command::BuildPtx(command) => command.run(),
         Command::Accuracy(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Inspect(command) => command.run(),
+        Command::Sanitize(command) => command.run(),
+        Command::Profile(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::device_crate::CHEAP;
+use crate::tools::Tool;
 use crate::verify::Verify;
 use crate::{setup, table, workspace};
 
@@ -40,7 +41,10 @@ const STEPS: [Step; 5] = [
 impl Test {
     pub fn run(&self) -> Result<()> {
         let mut timings = Timings::default();
-        timings.step("setup", "cargo xtask setup", setup::ensure)?;
+        timings.step("setup", "cargo xtask setup --inspect", || {
+            setup::ensure()?;
+            setup::ensure_tool(Tool::Nvdisasm).map(drop)
+        })?;
         for (name, arguments) in STEPS {
             let mut command = cargo(arguments);
             if let Some(seed) = self.shuffle {

@@ -1,6 +1,7 @@
 //! Where the repository and its target folder are, what cargo knows of its packages, and how to start programs.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -71,6 +72,33 @@ pub fn packages() -> Result<Vec<Package>> {
     let text = output(&mut command)?;
     let metadata: Metadata = serde_json::from_str(&text).context("can't read cargo's metadata")?;
     Ok(metadata.packages)
+}
+
+/// Builds an integration test in the dev profile, without running it, and gives its file.
+pub fn test_binary(package: &str, test: &str) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+    }
+    #[derive(Deserialize)]
+    struct Message {
+        target: Target,
+        executable: PathBuf,
+    }
+    let mut command = cargo();
+    command.args(["test", "--no-run", "-p", package, "--test", test, "--message-format=json-render-diagnostics"]);
+    let messages = output(&mut command)?;
+    let mut messages = messages.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    let built = messages.find(|message| message.target.name == test);
+    Ok(built.with_context(|| format!("`{}` built no such test", line(&command)))?.executable)
+}
+
+/// Prints a long text. A reader that has seen enough, such as `head`, is no error.
+pub fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("can't print"),
+    }
 }
 
 /// Runs a program whose output a person reads; fails unless it succeeds.

@@ -39,6 +39,7 @@ pub struct CudaBuilder {
     fault_messages: bool,
     cubins: bool,
     families: Vec<String>,
+    kernels: Vec<String>,
     llvm_ir: bool,
     fma_contraction: bool,
     ftz: bool,
@@ -61,6 +62,7 @@ impl CudaBuilder {
             fault_messages: false,
             cubins: false,
             families: Vec::new(),
+            kernels: Vec::new(),
             llvm_ir: false,
             fma_contraction: false,
             ftz: false,
@@ -127,6 +129,12 @@ impl CudaBuilder {
     /// all.
     pub fn families(mut self, families: &[impl AsRef<str>]) -> Self {
         self.families.extend(families.iter().map(|family| family.as_ref().to_owned()));
+        self
+    }
+
+    /// Builds only the modules that have a kernel whose name contains one of these texts, each with all of its kernels. Default: all.
+    pub fn kernels(mut self, names: &[impl AsRef<str>]) -> Self {
+        self.kernels.extend(names.iter().map(|name| name.as_ref().to_owned()));
         self
     }
 
@@ -244,6 +252,7 @@ impl CudaBuilder {
             least: self.least,
             float: FloatMode { ftz: self.ftz, contract: self.fma_contraction },
             families: self.families.clone(),
+            kernels: self.kernels.clone(),
             ptxas,
             llvm_ir: self.llvm_ir,
             whole: self.copies.iter().any(|path| path.extension().is_some_and(|extension| extension == "ptx")),

@@ -105,6 +105,18 @@ pub enum BuildError {
         /// What was asked for.
         families: Vec<String>,
     },
+    /// No kernel has a name that was asked for, on any of these architectures.
+    #[error("{crate_name} has no kernel whose name contains {}, for {}", wanted.join(" or "), archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", "))]
+    NoKernels {
+        /// The crate.
+        crate_name: String,
+        /// What was asked for.
+        wanted: Vec<String>,
+        /// The architectures that were asked for.
+        archs: Vec<Arch>,
+        /// Every kernel that the crate has, by name, for whatever architecture.
+        entries: Vec<String>,
+    },
     /// Code refers to something that nothing defines.
     #[error("module {module} for {arch}: undefined symbol{}: {}; a device crate can call only Rust code, and vprintf, __assertfail, malloc and free of the CUDA driver", if symbols.len() == 1 { "" } else { "s" }, symbols.join(", "))]
     Unresolved {

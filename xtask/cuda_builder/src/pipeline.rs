@@ -1,6 +1,6 @@
 //! The linker step: rlibs in, checked PTX modules and their manifest out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
@@ -11,13 +11,13 @@ use crate::cache::Cache;
 use crate::compile::{Compiled, Job, compile};
 use crate::discover::{Ptxas, Toolchain};
 use crate::error::BuildError;
-use crate::ir::Module as IrModule;
+use crate::ir::{Item, Module as IrModule};
 use crate::link::link;
 use crate::manifest::{Entry, FORMAT, Manifest, Module};
 use crate::marker::EntryMarker;
 use crate::panics;
 use crate::ptx::Ptx;
-use crate::rewrite::{FloatMode, rewrite};
+use crate::rewrite::{FloatMode, entry_module, rewrite};
 use crate::split;
 
 /// How the linker step is to work.
@@ -31,6 +31,8 @@ pub struct Options {
     pub float: FloatMode,
     /// Build these modules and families (modules of the same name up to the first point) only; none: all.
     pub families: Vec<String>,
+    /// Build only modules that have a kernel whose name contains one of these; none: all.
+    pub kernels: Vec<String>,
     /// Assemble each module too.
     pub ptxas: Option<Ptxas>,
     /// Keep the optimised IR.
@@ -43,6 +45,19 @@ impl Options {
     fn builds(&self, module: &str) -> bool {
         let family = module.split('.').next().unwrap_or_default();
         self.families.is_empty() || self.families.iter().any(|wanted| wanted == family || wanted == module)
+    }
+
+    /// The modules to build, by what they are called and which kernels they have.
+    fn chosen(&self, ir: &IrModule, crate_name: &str) -> Result<BTreeSet<String>, BuildError> {
+        let mut chosen = BTreeSet::new();
+        for entry in ir.entries() {
+            let module = entry_module(entry)?.unwrap_or_else(|| crate_name.to_owned());
+            let named = |wanted: &String| entry.symbol().contains(wanted.as_str());
+            if self.builds(&module) && (self.kernels.is_empty() || self.kernels.iter().any(named)) {
+                chosen.insert(module);
+            }
+        }
+        Ok(chosen)
     }
 }
 
@@ -67,14 +82,19 @@ pub fn run(
     options: &Options,
 ) -> Result<Linked, BuildError> {
     let text = link(toolchain, artifacts, cache)?;
-    let mut module = IrModule::parse(&text)?;
-    panics::shorten(&mut module);
-    let mut module = split::prune(&module);
+    let module = IrModule::parse(&text)?;
     drop(text);
     let crate_name = &artifacts.crate_name;
     if module.entries().next().is_none() {
         return Err(BuildError::NoEntries { crate_name: crate_name.clone() });
     }
+    let chosen = options.chosen(&module, crate_name)?;
+    let names: Vec<String> = module.entries().map(|entry| entry.symbol().to_owned()).collect();
+    let in_chosen =
+        |entry: &Item| entry_module(entry).is_ok_and(|module| chosen.contains(module.as_deref().unwrap_or(crate_name)));
+    let mut module = split::prune(&module, in_chosen);
+    panics::shorten(&mut module);
+    let mut module = split::prune(&module, |_| true);
     let markers = rewrite(&mut module, options.float)?;
     let mut work: Vec<(String, Arch, Group<'_>)> = Vec::new();
     for &arch in &options.archs {
@@ -82,11 +102,18 @@ pub fn run(
         for (entry, marker) in buildable(&markers, arch) {
             groups.entry(marker.module.as_deref().unwrap_or(crate_name)).or_default().push((entry, marker));
         }
-        groups.retain(|name, _| options.builds(name));
         work.extend(groups.into_iter().map(|(name, group)| (name.to_owned(), arch, group)));
     }
     if options.least {
         keep_least(&mut work);
+    }
+    if work.is_empty() && !options.kernels.is_empty() {
+        return Err(BuildError::NoKernels {
+            crate_name: crate_name.clone(),
+            wanted: options.kernels.clone(),
+            archs: options.archs.clone(),
+            entries: names,
+        });
     }
     if work.is_empty() && !options.families.is_empty() {
         return Err(BuildError::NoModules { crate_name: crate_name.clone(), families: options.families.clone() });

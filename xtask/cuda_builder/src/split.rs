@@ -27,9 +27,10 @@ pub fn reachable(module: &Module, roots: &[usize]) -> Vec<usize> {
     order
 }
 
-/// The module reduced to what its entries reach: dead code goes before anything is rewritten.
-pub fn prune(module: &Module) -> Module {
-    let roots: Vec<usize> = (0..module.items.len()).filter(|&i| module.items[i].is_entry()).collect();
+/// The module reduced to what the entries that `keep` names reach: dead code goes before anything is rewritten.
+pub fn prune(module: &Module, keep: impl Fn(&Item) -> bool) -> Module {
+    let is_root = |item: &Item| item.is_entry() && keep(item);
+    let roots: Vec<usize> = (0..module.items.len()).filter(|&i| is_root(&module.items[i])).collect();
     let items = reachable(module, &roots).into_iter().map(|i| module.items[i].clone()).collect();
     Module { items, ..module.clone() }
 }
@@ -154,7 +155,7 @@ attributes #5 = { convergent }
 
     #[test]
     fn only_what_is_reached_stays_and_is_numbered_afresh() {
-        let module = prune(&Module::parse(TEXT).unwrap());
+        let module = prune(&Module::parse(TEXT).unwrap(), |_| true);
         assert!(!module.items.iter().any(|item| ["@dead", "@unused"].contains(&item.name.as_str())));
         let (text, host_written) = extract(&module, &["one"]);
         assert!(text.contains("@one() #0 {\n  %1 = load i8, ptr @anon.0, align 1, !range !0\n"), "{text}");
@@ -169,7 +170,7 @@ attributes #5 = { convergent }
 
     #[test]
     fn a_change_elsewhere_leaves_the_text_alone() {
-        let text = |text: &str| extract(&prune(&Module::parse(text).unwrap()), &["one"]).0;
+        let text = |text: &str| extract(&prune(&Module::parse(text).unwrap(), |_| true), &["one"]).0;
         let moved = TEXT.replace("anon.aa.9", "anon.bb.3").replace("#3", "#30").replace("!8", "!80");
         assert_eq!(text(TEXT), text(&moved.replace("load i8, ptr addrspacecast", "load i16, ptr addrspacecast")));
     }

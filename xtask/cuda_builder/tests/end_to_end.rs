@@ -236,3 +236,37 @@ fn cubins_and_families() {
     let error = builder(folder.path()).families(&["nothing"]).build().unwrap_err();
     assert!(matches!(error, BuildError::NoModules { .. }), "{error}");
 }
+
+/// Only the modules that have a kernel of that name; a name that is none is answered by those that are.
+#[test]
+fn modules_by_kernel_with_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    write_crate(folder.path(), &[ABI, SHARED, HOPPER]);
+    let archs = [Arch::SM_80, Arch::SM_90A];
+    let code = builder(folder.path()).archs(&archs).kernels(&["til"]).build().unwrap();
+    let names: Vec<_> = code.manifest().modules.iter().map(|module| module.file.as_str()).collect();
+    assert_eq!(names, ["sm_80/tile.ptx", "sm_90a/tile.ptx"]);
+    let error = |wanted: &str| match builder(folder.path()).arch(Arch::SM_80).kernels(&[wanted]).build() {
+        Err(BuildError::NoKernels { mut entries, .. }) => {
+            entries.sort();
+            entries
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(error("tiled"), ["abi", "hopper", "tile"]);
+    assert_eq!(error("hopper").len(), 3, "it has none for this architecture");
+
+    // Positions change no instruction.
+    let instructions = |code: &DeviceCode| {
+        let text = fs::read_to_string(code.directory().join("sm_80/tile.ptx")).unwrap();
+        let positions = [".loc", ".file", "$L__tmp", "$L__func", ".section", "//", "{", "}"];
+        let body = text.lines().map(|line| line.split("//").next().unwrap().trim().to_owned());
+        let body = body.filter(|line| !line.is_empty() && !positions.iter().any(|start| line.starts_with(start)));
+        body.take_while(|line| !line.starts_with(".b8")).collect::<Vec<_>>()
+    };
+    let plain = instructions(&code);
+    let lines = builder(folder.path()).archs(&archs).kernels(&["tile"]).generate_line_info(true).build().unwrap();
+    let text = fs::read_to_string(lines.directory().join("sm_80/tile.ptx")).unwrap();
+    assert!(text.contains(".loc") && text.contains("src/lib.rs"), "{text}");
+    assert_eq!(instructions(&lines), plain);
+}

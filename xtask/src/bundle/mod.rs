@@ -52,6 +52,7 @@ impl Bundle {
                 strip(&file, &folder.join(name))?;
             }
         }
+        pack_program(&out)?;
         let peers = workspace::root().join("benches/peers");
         if peers.is_dir() {
             copy_folder(&peers, &out.join("benches/peers"))?;
@@ -86,6 +87,13 @@ fn clear(out: &Path) -> Result<()> {
 fn strip(from: &Path, to: &Path) -> Result<()> {
     let mut strip = Command::new("strip");
     workspace::run(strip.arg("-o").arg(to).arg(from)).context("`strip` comes with binutils: apt-get install binutils")
+}
+
+/// This very program, of which `run sanitize` and `run profile` are commands; packed, for it is a third of that size then.
+fn pack_program(out: &Path) -> Result<()> {
+    let program = out.join("xtask");
+    strip(&std::env::current_exe()?, &program)?;
+    workspace::run(Command::new("gzip").arg("-9").arg(&program)).context("`gzip` packs the program")
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -135,5 +143,27 @@ mod tests {
         fs::write(out.join(SCRIPT), RUN).unwrap();
         clear(&out).unwrap();
         assert!(!out.exists());
+    }
+    /// A script that prints its arguments stands in for the program.
+    #[test]
+    fn sanitize_and_profile_are_passed_on_to_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [(SCRIPT, RUN), ("xtask", "#!/bin/sh\necho \"$@\"\n")] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        workspace::run(Command::new("gzip").arg(folder.path().join("xtask"))).unwrap();
+        let tests = format!("--binary {}/tests/devices", folder.path().display());
+        for (arguments, expected) in [
+            ("sanitize", format!("sanitize {tests}")),
+            ("sanitize racecheck map", format!("sanitize {tests} --tool racecheck map")),
+            ("sanitize map", format!("sanitize {tests} map")),
+            ("profile gemm", format!("profile {tests} gemm")),
+            ("profile gemm -- ./a b", "profile gemm -- ./a b".to_owned()),
+        ] {
+            let output = Command::new(folder.path().join(SCRIPT)).args(arguments.split(' ')).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected);
+        }
     }
 }

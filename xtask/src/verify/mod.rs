@@ -1,30 +1,35 @@
 //! `verify`: every built module through NVIDIA's own assembler, and what it says about each kernel.
 
-mod assemble;
+pub mod assemble;
 mod exceptions;
 mod findings;
-mod ptxas_output;
+pub mod ptxas_output;
+mod registers;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use cuda_builder::discover;
+use cuda_builder::{Arch, discover};
 
 use crate::device_crate::DeviceCrate;
 use crate::{table, workspace};
 use assemble::{Assembled, Kernel, assemble_all};
 use exceptions::Exceptions;
 use findings::{Finding, findings};
+use registers::Registers;
 
 /// Builds a device crate and assembles every module with ptxas: registers, spills, stack and shared memory per kernel.
 ///
-/// Fails on spills, stack or local memory, ptxas's warnings C7510 to C7517 about wgmma, a module that does not assemble
-/// and a kernel that is missing, unless xtask/verify-exceptions.toml allows it with a reason; and on exceptions in that
-/// file that nothing needs any more.
+/// Fails on spills, stack or local memory, ptxas's warnings C7510 to C7517 about wgmma, a module that does not assemble,
+/// a kernel that is missing, and one that takes other registers than xtask/registers.toml says, unless
+/// xtask/verify-exceptions.toml allows it with a reason; and on exceptions in that file that nothing needs any more.
 #[derive(clap::Args)]
 pub struct Verify {
     #[command(flatten)]
     device_crate: DeviceCrate,
+    /// Write the registers that the cheap kernels take on sm_90a to xtask/registers.toml, and look at those kernels only
+    #[arg(long)]
+    renew_registers: bool,
     /// Show every kernel, not only a summary per module and the kernels with the most registers
     #[arg(long)]
     all: bool,
@@ -36,10 +41,13 @@ const WORST: usize = 10;
 impl Verify {
     /// The cheap modules on every usual architecture.
     pub fn cheap() -> Self {
-        Verify { device_crate: DeviceCrate::cheap(), all: false }
+        Verify { device_crate: DeviceCrate::cheap(), renew_registers: false, all: false }
     }
 
     pub fn run(&self) -> Result<()> {
+        if self.renew_registers {
+            return renew_registers();
+        }
         let ptxas = discover::ptxas(&[workspace::python_packages()]).context("`cargo xtask setup` installs it")?;
         let exceptions = Exceptions::read(&workspace::root().join("xtask/verify-exceptions.toml"))?;
         let archs = assemble::assemblable(&ptxas.path, &self.device_crate.archs())?;
@@ -50,7 +58,14 @@ impl Verify {
         self.print_tables(&assembled);
         println!("{}, assembled by ptxas {}", built.summary(), ptxas.version);
 
-        let found: Vec<Finding> = assembled.iter().flat_map(findings).collect();
+        let mut found: Vec<Finding> = assembled.iter().flat_map(findings).collect();
+        if manifest.crate_name == LIBRARY {
+            let registers = Registers::read(&registers_file())?;
+            match registers.differ_in_ptxas(&ptxas.version) {
+                true => println!("registers are not compared: the file's are of ptxas {}", registers.ptxas()),
+                false => found.extend(registers.findings(&assembled)),
+            }
+        }
         let verdict = exceptions.judge(&manifest.crate_name, self.device_crate.is_default(), &found);
         verdict.allowed.iter().for_each(|(finding, reason)| println!("allowed: {finding} ({reason})"));
         verdict.stale.iter().for_each(|stale| println!("stale exception: {stale}; remove it"));
@@ -80,6 +95,25 @@ impl Verify {
         }
         println!("{}", kernel_table(&kernels));
     }
+}
+
+/// The crate whose registers are kept.
+const LIBRARY: &str = "warpsmith_gpu";
+
+fn registers_file() -> PathBuf {
+    workspace::root().join("xtask/registers.toml")
+}
+
+fn renew_registers() -> Result<()> {
+    let ptxas = discover::ptxas(&[workspace::python_packages()]).context("`cargo xtask setup` installs it")?;
+    let device_crate = DeviceCrate::cheap();
+    let built = device_crate.build(&[Arch::SM_90A], false, false)?;
+    let assembled = assemble_all(&ptxas.path, built.code.directory(), &built.code.manifest().modules)?;
+    let file = registers_file();
+    std::fs::write(&file, registers::text(&ptxas.version, &assembled))
+        .with_context(|| format!("can't write {}", file.display()))?;
+    println!("written: {}", workspace::shown(&file));
+    Ok(())
 }
 
 fn module_table(assembled: &[Assembled<'_>]) -> String {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 pub use environment::Environment;
-pub use ptxas::{Ptxas, ptxas, ptxas_in};
+pub use ptxas::{Ptxas, nvidia_program, ptxas, ptxas_in};
 pub use report::{PartStatus, Report};
 
 use candidate::Candidate;

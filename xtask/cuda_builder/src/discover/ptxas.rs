@@ -43,7 +43,7 @@ pub fn ptxas_in(environment: &Environment, packages: &[PathBuf]) -> Result<Ptxas
             error("`ptxas --version` fails".into(), &remedy, vec![path])
         });
     }
-    let places = places(environment, packages);
+    let places = places(environment, packages, "ptxas");
     let found = places.iter().filter(|place| place.is_file()).find_map(|place| probe(environment, place));
     found.ok_or_else(|| {
         // Where pip is to put it is known when the caller named a folder.
@@ -52,16 +52,23 @@ pub fn ptxas_in(environment: &Environment, packages: &[PathBuf]) -> Result<Ptxas
     })
 }
 
-fn places(environment: &Environment, packages: &[PathBuf]) -> Vec<PathBuf> {
+/// Finds another of NVIDIA's command-line programs, e.g. `nvdisasm`, in the places where [`ptxas`] looks; the places themselves
+/// where it is in none of them.
+pub fn nvidia_program(name: &str, packages: &[PathBuf]) -> Result<PathBuf, Vec<PathBuf>> {
+    let places = places(&Environment::current(), packages, name);
+    places.iter().find(|place| place.is_file()).cloned().ok_or(places)
+}
+
+fn places(environment: &Environment, packages: &[PathBuf], name: &str) -> Vec<PathBuf> {
     let mut places = Vec::new();
-    let wheel = |folder: &Path| WHEEL.map(|bin| executable(&folder.join(bin), "ptxas"));
+    let wheel = |folder: &Path| WHEEL.map(|bin| executable(&folder.join(bin), name));
     packages.iter().for_each(|folder| places.extend(wheel(folder)));
-    places.extend(environment.on_path("ptxas"));
-    for name in ["CUDA_PATH", "CUDA_HOME"] {
-        places.extend(environment.variable(name).map(|root| executable(&Path::new(root).join("bin"), "ptxas")));
+    places.extend(environment.on_path(name));
+    for variable in ["CUDA_PATH", "CUDA_HOME"] {
+        places.extend(environment.variable(variable).map(|root| executable(&Path::new(root).join("bin"), name)));
     }
     let toolkits = folders(&environment.system("usr/local"), "cuda");
-    places.extend(toolkits.into_iter().map(|folder| executable(&folder.join("bin"), "ptxas")));
+    places.extend(toolkits.into_iter().map(|folder| executable(&folder.join("bin"), name)));
     let interpreters = ["python3", "python"].map(|name| environment.on_path(name));
     let prefixes = interpreters.iter().flatten().filter_map(|file| file.parent()?.parent());
     let virtual_environment = environment.variable("VIRTUAL_ENV").map(Path::new);

@@ -85,6 +85,8 @@ pub enum RewriteError {
     },
 }
 
+pub use entry::module as entry_module;
+
 fn unrecognised(rewrite: &'static str, line: &str) -> RewriteError {
     RewriteError::Unrecognised { rewrite, line: line.chars().take(300).collect() }
 }
