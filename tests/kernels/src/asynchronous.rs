@@ -1,5 +1,6 @@
 //! Asynchronous copies, mbarriers and named barriers.
 
+use cuda_std::cache::Policy;
 use cuda_std::mbarrier::{self, Barrier};
 use cuda_std::shared::{Address, Dynamic};
 use cuda_std::tensor_map::{TensorAdd, TensorElement, TensorMap, TensorMapMut};
@@ -167,6 +168,31 @@ pub fn box_copies<T: TensorElement, const RANK: usize>(
         }
         if t == 0 {
             target.store(to, tile.address());
+            tma::commit_group();
+            tma::wait_group::<0>();
+        }
+    }
+}
+
+/// As [`box_copies()`] of rank 2 without `raw`: the load's and the store's data are used once, or again.
+#[kernel(module = "asynchronous", arch = "sm_90", ptx = "8.0")]
+pub fn hinted_box_copies<const AGAIN: bool>(
+    source: TensorMap<f32, 2>,
+    from: [i32; 2],
+    mut target: TensorMapMut<f32, 2>,
+    to: [i32; 2],
+    elements: u32,
+) {
+    let tile = Dynamic::new().take_aligned::<f32, 128>(elements as usize);
+    // SAFETY: as in `box_copies`.
+    unsafe {
+        let full = one_barrier(1);
+        let policy = if AGAIN { Policy::evict_last() } else { Policy::evict_first() };
+        if thread::index_in_block() == 0 {
+            full.arrive_expect_tx(elements * 4);
+            source.load_hinted(tile.address(), from, full, policy);
+            full.wait(0);
+            target.store_hinted(to, tile.address(), policy);
             tma::commit_group();
             tma::wait_group::<0>();
         }

@@ -13,6 +13,7 @@ mod launch;
 mod linear_backward;
 mod map;
 mod matmul;
+mod planted;
 mod rust_cuda;
 mod softmax;
 mod tensor_cores;
@@ -24,6 +25,15 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(launch::FAULT) {
         return launch::fault(&name).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
+    if let Ok(name) = std::env::var(planted::PLANTED) {
+        return planted::run(&name).map_or_else(
+            |error| {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            },
+            |()| ExitCode::SUCCESS,
+        );
     }
     warpsmith_tests::on_devices(&[
         ("abi", abi::TESTS),
@@ -38,6 +48,7 @@ fn main() -> ExitCode {
         ("linear_backward", linear_backward::TESTS),
         ("map", map::TESTS),
         ("matmul", matmul::TESTS),
+        ("planted", planted::TESTS),
         ("rust_cuda", rust_cuda::TESTS),
         ("softmax", softmax::TESTS),
         ("tensor_cores", tensor_cores::TESTS),

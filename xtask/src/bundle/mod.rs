@@ -27,8 +27,11 @@ pub struct Bundle {
 
 /// The script; it is the bundle's `run`.
 const RUN: &str = include_str!("run.sh");
-/// The names of script and listing in the bundle.
+/// What `run planted` runs.
+const PLANTED: &str = include_str!("planted.sh");
+/// The names of scripts and listing in the bundle.
 const SCRIPT: &str = "run";
+const PLANTED_SCRIPT: &str = "planted";
 const LISTING: &str = "MANIFEST";
 /// What may be copied by hand to a machine without being a burden.
 const LIMIT: u64 = 40_000_000;
@@ -39,9 +42,11 @@ impl Bundle {
         let out = self.out.clone().unwrap_or_else(|| workspace::target().join("bundle"));
         clear(&out)?;
         fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
-        let script = out.join(SCRIPT);
-        fs::write(&script, RUN).with_context(|| format!("can't write {}", script.display()))?;
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        for (name, text) in [(SCRIPT, RUN), (PLANTED_SCRIPT, PLANTED)] {
+            let script = out.join(name);
+            fs::write(&script, text).with_context(|| format!("can't write {}", script.display()))?;
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        }
         let built = DeviceCrate::default_one().build(&crate::device_crate::DEFAULT_ARCHS, false, false)?;
         for kind in Kind::ALL {
             let binaries = artifacts::build(kind)?;

@@ -7,12 +7,14 @@ usage() {
     IFS= read -r -d '' text <<'TEXT'
 usage: ./run [tests|benches|examples|all|memcheck] [--filter TEXT]
        ./run peers [ARGUMENTS OF benches/peers/run.py]
+       ./run planted [--list] [NAME...]
 
   tests      every test binary (the default)
   benches    every benchmark
   examples   every example, as it is
   all        tests, then examples, then benches
   peers      Warpsmith beside PyTorch, in one run (--help tells more); needs python3 with torch
+  planted    what compute-sanitizer and the simulator find of the tests' planted bugs (--help tells more)
   memcheck   the test binaries under compute-sanitizer --tool memcheck
   --filter   only tests or benchmarks whose name contains TEXT; for examples: only such binaries
 
@@ -34,6 +36,13 @@ if [[ ${1:-} == peers ]]; then
     [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
     shift
     exec python3 "$here/benches/peers/run.py" "$@"
+fi
+
+if [[ ${1:-} == planted ]]; then
+    here=${BASH_SOURCE[0]%/*}
+    [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
+    shift
+    exec "$here/planted" "$@"
 fi
 
 what=
