@@ -37,7 +37,9 @@ use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
 use crate::epilogues::SoftCap;
-use crate::faults::{asserts, asserts_plainly, clocks, dynamic_shared, empty, out_of_bounds, panics, prints, traps};
+use crate::faults::{
+    asserts, asserts_plainly, clocks, dynamic_shared, empty, incremented, out_of_bounds, panics, prints, traps,
+};
 use crate::rust_cuda::{gemm_naive, vecadd};
 use crate::tensor_cores::{Columns8, Columns64, Columns200, Columns256, matrices, warp_product, warpgroup_product};
 use crate::warps::{matched, reductions, scans, segments, shuffles, votes, warp_barriers};
@@ -62,6 +64,7 @@ kernels! {
     prints;
     clocks;
     dynamic_shared;
+    incremented<{true, false}>;
     vecadd;
     gemm_naive;
     shuffles<{u32, i32, f32, u64, i64, f64, u8, i8, u16, i16, f16, bf16, u128, i128}>;

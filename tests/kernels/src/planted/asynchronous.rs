@@ -104,7 +104,7 @@ pub fn stores<const HOW: u32>(x: GlobalMut<u32>) {
 
 /// Two warps hand a value on by a named barrier (0), by an mbarrier (1), or not at all (2); the barrier waits for a warp too many
 /// (3), or the warps disagree about the number of threads (4).
-#[kernel(module = "planted", arch = "sm_80")]
+#[kernel(module = "planted", arch = "sm_80", ptx = "7.1")]
 pub fn handed_over<const HOW: u32>(mut x: GlobalMut<u32>) {
     let (value, words) = (shared_array![u32; 1], shared_array![u64; 1]);
     let t = thread::thread_idx_x();
