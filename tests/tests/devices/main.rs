@@ -1,10 +1,14 @@
 //! Every test that runs on each device: on the CPU, in the simulator, on a GPU. One file for each capability; one binary, because
 //! each would carry all kernels.
 
+#[macro_use]
+mod host_data;
+
 mod abi;
 mod asynchronous;
+mod atomics;
+mod blocks;
 mod clusters;
-mod device_language;
 mod digits;
 mod epilogues;
 mod fused;
@@ -19,6 +23,7 @@ mod softmax;
 mod tensor_cores;
 mod tensor_products;
 mod training;
+mod warps;
 
 use std::process::ExitCode;
 
@@ -38,8 +43,9 @@ fn main() -> ExitCode {
     warpsmith_tests::on_devices(&[
         ("abi", abi::TESTS),
         ("asynchronous", asynchronous::TESTS),
+        ("atomics", atomics::TESTS),
+        ("blocks", blocks::TESTS),
         ("clusters", clusters::TESTS),
-        ("device_language", device_language::TESTS),
         ("digits", digits::TESTS),
         ("epilogues", epilogues::TESTS),
         ("fused", fused::TESTS),
@@ -54,6 +60,7 @@ fn main() -> ExitCode {
         ("tensor_cores", tensor_cores::TESTS),
         ("tensor_products", tensor_products::TESTS),
         ("training", training::TESTS),
+        ("warps", warps::TESTS),
         ("runtime", launch::RUNTIME),
     ])
 }

@@ -127,7 +127,7 @@ fn races_in_global_memory() -> TestResult {
     for seed in [None, Some(3), Some(4)] {
         let options = Options { seed, ..Options::CHECKED };
         race(run!(global_sum<0>, shape, 64, options).unwrap_err(), &["writes"]);
-        race(run!(global_sum<1>, shape, 64, options).unwrap_err(), &["writes", "reads"]);
+        race(run!(global_sum<1>, shape, 128, options).unwrap_err(), &["writes", "reads"]);
         race(run!(global_sum<3>, shape, 64, options).unwrap_err(), &["writes", "updates atomically"]);
         let mut x = vec![0u32; 1];
         simulator::launch_with::<global_sum<2>>(options, shape, (view(&mut x),))?;

@@ -126,11 +126,12 @@ fn asynchronous_copies_of_uninitialized_buffers() -> TestResult {
     x.slice_mut(..9)?.fill(1)?;
     let by_threads = runtime.kernel::<Uninitialized, copies_asynchronously<false>>()?;
     let by_engine = runtime.kernel::<Uninitialized, copies_asynchronously<true>>()?;
+    // Copies count bytes; which thread's comes first is the simulator's own affair.
     for error in [
         by_threads.launch(&stream, shape, (&x, &mut y)).unwrap_err(),
         by_engine.launch(&stream, shape, (&x, &mut y)).unwrap_err(),
     ] {
-        assert!(matches!(error, warpsmith::Error::Simulated(Error::UnwrittenGlobal { index: 9, .. })), "{error}");
+        assert!(matches!(error, warpsmith::Error::Simulated(Error::UnwrittenGlobal { index: 36..128, .. })), "{error}");
     }
     x.slice_mut(9..)?.fill(2)?;
     by_threads.launch(&stream, shape, (&x, &mut y))?;
