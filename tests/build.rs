@@ -5,11 +5,16 @@ use cuda_builder::{Arch, CudaBuilder};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let archive = out.join("test_kernels.zip");
-    if let Err(error) =
-        CudaBuilder::new("kernels").archs(&[Arch::SM_80, Arch::SM_90A]).each_module_once().copy_to(&archive).build()
-    {
-        println!("cargo::warning=the tests' kernels were not built, GPU tests will fail: {error}");
-        std::fs::write(&archive, error.to_string()).expect("OUT_DIR is writable");
+    let builder = || CudaBuilder::new("kernels").archs(&[Arch::SM_80, Arch::SM_90A]).each_module_once();
+    // The second one is for the test of what an index out of bounds says, when it is asked to say it.
+    for (name, builder) in [
+        ("test_kernels.zip", builder()),
+        ("fault_messages.zip", builder().fault_messages(true).families(&["out_of_bounds"])),
+    ] {
+        let archive = out.join(name);
+        if let Err(error) = builder.copy_to(&archive).build() {
+            println!("cargo::warning={name} was not built, GPU tests will fail: {error}");
+            std::fs::write(&archive, error.to_string()).expect("OUT_DIR is writable");
+        }
     }
 }

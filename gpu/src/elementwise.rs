@@ -5,6 +5,7 @@
 use core::array;
 use core::marker::PhantomData;
 
+use cuda_std::global::{note_reads, note_writes};
 use cuda_std::{DeviceCopy, Global, GlobalMut, thread};
 
 use crate::{Activation, Element, FromOutput, Packed, Real, access};
@@ -161,7 +162,7 @@ impl<T: Element> Lines<*mut T> {
     pub fn written(view: &GlobalMut<T>, offset: usize, pitch: usize, extents: Extents) -> Self {
         trap_unless(offset <= view.len() && extents.fit(pitch, view.len() - offset));
         trap_unless(extents.lines <= 1 || pitch >= extents.len);
-        Self { start: view.as_mut_ptr().wrapping_add(offset), pitch }
+        Self { start: view.as_noted_mut_ptr().wrapping_add(offset), pitch }
     }
 
     /// The same to be read before it is written.
@@ -299,7 +300,11 @@ unsafe fn line<I, O, P, Q, const N: usize, const M: usize>(
             let at = next + k * stride;
             let at = if at < packs { at } else { next };
             // SAFETY: pack `at` lies within the line, is aligned, and is this thread's; all are loaded before one is stored.
-            inputs.map(|input| unsafe { access::load(input.add(head).cast::<P>().add(at)) })
+            inputs.map(|input| unsafe {
+                let pack = input.add(head).cast::<P>().add(at);
+                note_reads(pack.cast::<I>(), P::LANES);
+                access::load(pack)
+            })
         });
         // A loop whose length is not a constant: unrolled, the assembler would delay a pack's load until the one before it is
         // done. Moving the packs along keeps their indices constant.
@@ -309,7 +314,11 @@ unsafe fn line<I, O, P, Q, const N: usize, const M: usize>(
             let results = Q::map::<I, P, N, M>(loaded[0], first + head + at * P::LANES, f);
             for m in 0..M {
                 // SAFETY: as above; no other thread has this pack.
-                unsafe { access::store(outputs[m].add(head).cast::<Q>().add(at), results[m]) };
+                unsafe {
+                    let pack = outputs[m].add(head).cast::<Q>().add(at);
+                    note_writes(pack.cast::<O>(), P::LANES);
+                    access::store(pack, results[m]);
+                }
             }
             loaded.rotate_left(1);
             at += stride;
@@ -322,11 +331,15 @@ unsafe fn line<I, O, P, Q, const N: usize, const M: usize>(
         let i = if ragged < head { ragged } else { ragged + packs * P::LANES };
         // SAFETY: `i < len`; this thread alone has it, and no pack holds it.
         unsafe {
-            let x = array::from_fn(|k| (*inputs[k].add(i)).load());
+            let x = array::from_fn(|k| {
+                note_reads(inputs[k].add(i), 1);
+                (*inputs[k].add(i)).load()
+            });
             let number = first + i;
             let word = own_word(f.random((number / 4) as u64), number);
             let results = f.apply(x, word);
             for m in 0..M {
+                note_writes(outputs[m].add(i), 1);
                 *outputs[m].add(i) = O::store(results[m]);
             }
         }

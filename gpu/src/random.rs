@@ -42,6 +42,14 @@ pub struct NotAProbability(
     pub f64,
 );
 
+impl core::fmt::Display for NotAProbability {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} is not a probability: give one from 0 to 1", self.0)
+    }
+}
+
+impl core::error::Error for NotAProbability {}
+
 /// Dropout: an element is 0 with probability p, and else divided by 1 - p; NaN stays NaN. Srivastava et al., JMLR 15, 2014.
 ///
 /// It is its own gradient: the same seed applied to the upstream gradient.

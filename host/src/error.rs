@@ -319,6 +319,9 @@ pub enum Error {
         /// What the manifest says.
         found: String,
     },
+    /// A dropout probability that is none.
+    #[error(transparent)]
+    NotAProbability(#[from] warpsmith_gpu::random::NotAProbability),
     /// A launch shape outside the limits of the kernel or the device.
     #[error("the kernel `{kernel}` can't be launched: {what} is {got}, the limit is {limit}; {remedy}")]
     LaunchShape {

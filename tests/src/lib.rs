@@ -12,6 +12,9 @@ use warpsmith::Runtime;
 /// The tests' device code.
 pub static TEST_KERNELS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/test_kernels.zip"));
 
+/// One of them, built with messages for indices out of bounds.
+pub static FAULT_MESSAGES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fault_messages.zip"));
+
 /// Set by the bundle's `run` where there is a GPU: a test that can't use it then fails instead of being skipped.
 pub const REQUIRE_GPU: &str = "WARPSMITH_REQUIRE_GPU";
 

@@ -34,6 +34,8 @@ pub use view::GlobalAtomic;
 pub enum Scope {
     /// The threads of the block.
     Block,
+    /// The threads of the cluster. From sm_90 on.
+    Cluster,
     /// The threads of the device.
     Device,
     /// All devices and the host.
@@ -48,24 +50,42 @@ pub struct InGlobal;
 #[derive(Clone, Copy, Debug)]
 pub struct InShared;
 
+/// The element is in the shared memory of a block of the cluster: see [`cluster::atomic`](crate::cluster::atomic).
+#[derive(Clone, Copy, Debug)]
+pub struct InCluster;
+
+/// A state space of PTX.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Memory {
+    Global,
+    Shared,
+    Cluster,
+}
+
 /// Where an element is.
 pub trait Space: sealed::Sealed {
     #[doc(hidden)]
-    const SHARED: bool;
+    const MEMORY: Memory;
 }
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::InGlobal {}
-    impl Sealed for super::InShared {}
 }
 
-impl Space for InGlobal {
-    const SHARED: bool = false;
+macro_rules! spaces {
+    ($($space:ident = $memory:ident;)*) => {$(
+        impl sealed::Sealed for $space {}
+        impl Space for $space {
+            const MEMORY: Memory = Memory::$memory;
+        }
+    )*};
 }
 
-impl Space for InShared {
-    const SHARED: bool = true;
+spaces! {
+    InGlobal = Global;
+    InShared = Shared;
+    InCluster = Cluster;
 }
 
 /// How an element is accessed; all of it is known when a kernel is compiled.
@@ -74,11 +94,11 @@ impl Space for InShared {
 pub struct Access {
     pub scope: Scope,
     pub ordering: Ordering,
-    pub shared: bool,
+    pub memory: Memory,
 }
 
-/// An element that many threads may update at once; from [`GlobalAtomic::atomic`], `GlobalMut::atomic`, `Shared::atomic` or
-/// `SharedSlice::atomic`.
+/// An element that many threads may update at once; from [`GlobalAtomic::atomic`], `GlobalMut::atomic`, `Shared::atomic`,
+/// `SharedSlice::atomic` or [`cluster::atomic`](crate::cluster::atomic).
 #[derive(Clone, Copy, Debug)]
 pub struct Atomic<'a, T, S> {
     element: *mut T,
@@ -135,7 +155,7 @@ impl<T: AtomicValue, S: Space> Atomic<'_, T, S> {
 
     #[inline(always)]
     fn access(&self, scope: Scope) -> Access {
-        Access { scope, ordering: self.ordering, shared: S::SHARED }
+        Access { scope, ordering: self.ordering, memory: S::MEMORY }
     }
 
     /// Traps where an access can't have the element's ordering.
@@ -203,6 +223,26 @@ impl<T: AtomicValue, S: Space> Atomic<'_, T, S> {
         // SAFETY: valid by `new`.
         let old = unsafe { machine::compare_exchange(self.element, current, new, access) };
         if old.to_raw_bits() == current.to_raw_bits() { Ok(old) } else { Err(old) }
+    }
+}
+
+impl<T: AtomicValue> Atomic<'_, T, InGlobal> {
+    /// Element `index` of the view that begins at `start`.
+    ///
+    /// # Safety
+    /// The element must be aligned and valid during the lifetime, in global memory.
+    #[inline(always)]
+    pub(crate) unsafe fn in_global(start: *mut T, index: usize) -> Self {
+        // SAFETY: by the caller.
+        unsafe {
+            Self::new(
+                start.add(index),
+                #[cfg(not(target_os = "cuda"))]
+                index,
+                #[cfg(not(target_os = "cuda"))]
+                Watch::Global,
+            )
+        }
     }
 }
 

@@ -25,7 +25,9 @@ pub fn sync(id: u32, threads: u32) {
     context().named_barrier(id, threads, true, Location::caller());
 }
 
-/// Arrives at barrier `id`, for those that [`sync`] there with the same `threads`, and goes on.
+/// Arrives at barrier `id`, for those that [`sync`] there with the same `threads`, and goes on. Once they go on, they see what this
+/// thread wrote before: the PTX manual promises of `barrier.arrive` too that memory accesses before it are performed when the barrier
+/// completes.
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]
 pub fn arrive(id: u32, threads: u32) {

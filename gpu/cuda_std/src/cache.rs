@@ -46,6 +46,54 @@ pub enum Store {
     WriteThrough,
 }
 
+/// How the second-level cache treats all of what an asynchronous copy moves: for the `_hinted` copies of [`tma`](crate::tma). From sm_80
+/// on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy(u64);
+
+macro_rules! policies {
+    ($($(#[$doc:meta])* $name:ident = $priority:literal;)*) => {
+        impl Policy {$(
+            $(#[$doc])*
+            #[inline(always)]
+            pub fn $name() -> Self {
+                #[cfg(target_os = "cuda")]
+                {
+                    let policy: u64;
+                    // SAFETY: computes a value.
+                    unsafe {
+                        core::arch::asm!(
+                            concat!("createpolicy.fractional.L2::", $priority, ".b64 {}, 1.0;"), out(reg64) policy,
+                            options(pure, nomem, nostack, preserves_flags)
+                        );
+                    }
+                    Self(policy)
+                }
+                #[cfg(not(target_os = "cuda"))]
+                Self(0)
+            }
+        )*}
+    };
+}
+
+policies! {
+    /// Used once: the first to be evicted.
+    evict_first = "evict_first";
+    /// Used again by other blocks: the last to be evicted.
+    evict_last = "evict_last";
+    /// As it was before.
+    evict_unchanged = "evict_unchanged";
+}
+
+impl Policy {
+    /// The instruction's operand.
+    #[cfg(target_os = "cuda")]
+    #[inline(always)]
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+}
+
 /// Traps unless `N` elements at `index` are in bounds and begin at a multiple of their size.
 #[inline(always)]
 #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
@@ -101,6 +149,7 @@ impl<T: Word> Global<'_, T> {
         #[cfg(not(target_os = "cuda"))]
         {
             let _ = how;
+            self.expect_promised(index.saturating_add(N - 1));
             (0..N).for_each(|i| watch::read_only(start.wrapping_add(i), index + i, Location::caller()));
             // SAFETY: as above.
             unsafe { start.cast::<[T; N]>().read() }
@@ -125,7 +174,7 @@ impl<T: Word> GlobalMut<'_, T> {
     #[inline(always)]
     #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub unsafe fn store_vector<const N: usize>(&mut self, index: usize, values: [T; N], how: Store) {
-        expect_vector::<T, N>(self.start_ptr(), index, self.len());
+        expect_vector::<T, N>(self.as_noted_mut_ptr(), index, self.len());
         // SAFETY: in bounds and aligned by the check; not raced by the caller.
         unsafe { self.store_vector_unchecked(index, values, how) }
     }
@@ -139,7 +188,7 @@ impl<T: Word> GlobalMut<'_, T> {
     #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub unsafe fn store_vector_unchecked<const N: usize>(&mut self, index: usize, values: [T; N], how: Store) {
         // SAFETY: in bounds by the caller.
-        let start = unsafe { self.start_ptr().add(index) };
+        let start = unsafe { self.as_noted_mut_ptr().add(index) };
         #[cfg(target_os = "cuda")]
         // SAFETY: in bounds, aligned and not raced by the caller.
         unsafe {
@@ -148,6 +197,7 @@ impl<T: Word> GlobalMut<'_, T> {
         #[cfg(not(target_os = "cuda"))]
         {
             let _ = how;
+            self.expect_promised(index.saturating_add(N - 1));
             (0..N).for_each(|i| watch::global(start.wrapping_add(i), index + i, Kind::Write, Location::caller()));
             // SAFETY: as above.
             unsafe { start.cast::<[T; N]>().write(values) }

@@ -9,6 +9,9 @@ use core::arch::asm;
 #[cfg(not(target_os = "cuda"))]
 use core::panic::Location;
 
+#[cfg(not(target_os = "cuda"))]
+use crate::atomic::Watch;
+use crate::atomic::{Atomic, AtomicValue, InCluster};
 use crate::shared::Address;
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::context;
@@ -107,7 +110,7 @@ pub fn sync() {
 }
 
 /// The place in the shared memory of block `rank` that corresponds to `address`, of this block. It can be used with [`read`],
-/// [`write()`], [`fetch_add`] and asynchronous copies, not as a pointer.
+/// [`write()`], [`atomic`] and asynchronous copies, not as a pointer.
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]
 pub fn map(address: Address, rank: u32) -> Address {
@@ -183,32 +186,27 @@ pub unsafe fn write<T: Word>(address: Address, value: T) {
     }
 }
 
-/// Adds to a number in the shared memory of a block of the cluster, indivisibly for the cluster, and gives what was there.
+/// A number in the shared memory of a block of the cluster, at an address that [`map`] gave, to be updated by many threads at once:
+/// `cluster::atomic(place).fetch_add(1.0, Scope::Cluster)`.
 ///
 /// # Safety
-/// An aligned, initialised `u32` must lie there, used by nothing but atomic operations at the same time, and the block must not
-/// have ended.
+/// An aligned, initialised `T` must lie there, used by nothing but atomic operations at the same time, and the block must not have
+/// ended before the operation is done.
 #[inline(always)]
 #[cfg_attr(not(target_os = "cuda"), track_caller)]
-pub unsafe fn fetch_add(address: Address, value: u32) -> u32 {
+pub unsafe fn atomic<'a, T: AtomicValue>(address: Address) -> Atomic<'a, T, InCluster> {
     #[cfg(target_os = "cuda")]
-    {
-        let before: u32;
-        // SAFETY: by the caller.
-        unsafe {
-            asm!(
-                "atom.relaxed.cluster.shared::cluster.add.u32 {}, [{}], {};", out(reg32) before, in(reg32) address.get(),
-                in(reg32) value, options(nostack)
-            );
-        }
-        before
-    }
+    let element = core::ptr::without_provenance_mut::<T>(address.get() as usize);
     #[cfg(not(target_os = "cuda"))]
-    // SAFETY: resolved; the blocks of a cluster run in one thread of the host.
+    let element = context().resolve(address.get(), size_of::<T>(), align_of::<T>(), Location::caller()).cast::<T>();
+    // SAFETY: valid by the caller; on the device the address is one of this space.
     unsafe {
-        let number = context().resolve(address.get(), 4, 4, Location::caller()).cast::<u32>();
-        let before = number.read();
-        number.write(before.wrapping_add(value));
-        before
+        Atomic::new(
+            element,
+            #[cfg(not(target_os = "cuda"))]
+            0,
+            #[cfg(not(target_os = "cuda"))]
+            Watch::Cluster,
+        )
     }
 }

@@ -2,20 +2,51 @@
 //!
 //! A `&mut [T]` can't be a kernel's parameter: all threads would hold it at once. A `GlobalMut` is held by all threads too,
 //! but lets each write only at its own [`ElementIndex`]; any other write is `unsafe` and says why it doesn't race.
-//! Reads and writes check bounds and trap; the `_unchecked` forms don't.
+//! Reads and writes check bounds and trap; the `_unchecked` forms don't, except in the simulator.
 
 use core::marker::PhantomData;
 use core::ops::Index;
 #[cfg(not(target_os = "cuda"))]
 use core::panic::Location;
 
-#[cfg(not(target_os = "cuda"))]
-use crate::atomic::Watch;
 use crate::atomic::{Atomic, AtomicValue, InGlobal};
 use crate::fault::out_of_bounds;
 #[cfg(not(target_os = "cuda"))]
 use crate::simulator::watch::{self, Kind};
 use crate::thread::ElementIndex;
+
+/// What all views of global memory have.
+macro_rules! lengths {
+    ($($view:ident),*) => {$(
+        impl<T> $view<'_, T> {
+            /// Elements.
+            #[inline(always)]
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are no elements.
+            #[inline(always)]
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// The simulator checks the bounds that an unchecked access promises.
+            #[cfg(not(target_os = "cuda"))]
+            #[inline(always)]
+            #[track_caller]
+            pub(crate) fn expect_promised(&self, index: usize) {
+                if index >= self.len {
+                    $crate::fault::out_of_bounds(index, self.len);
+                }
+            }
+        }
+    )*};
+}
+
+pub(crate) use lengths;
+
+lengths!(Global, GlobalMut);
 
 /// Memory that no thread writes during the launch.
 pub struct Global<'a, T> {
@@ -45,18 +76,6 @@ impl<'a, T: Copy> Global<'a, T> {
         unsafe { Self::from_raw_parts(slice.as_ptr(), slice.len()) }
     }
 
-    /// Elements.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are no elements.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The address of the first element.
     #[inline(always)]
     pub fn as_ptr(&self) -> *const T {
@@ -80,7 +99,10 @@ impl<'a, T: Copy> Global<'a, T> {
     #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub unsafe fn get_unchecked(&self, index: usize) -> T {
         #[cfg(not(target_os = "cuda"))]
-        watch::read_only(self.start.wrapping_add(index), index, Location::caller());
+        {
+            self.expect_promised(index);
+            watch::read_only(self.start.wrapping_add(index), index, Location::caller());
+        }
         // SAFETY: in bounds by the caller, valid by `from_raw_parts`.
         unsafe { *self.start.add(index) }
     }
@@ -112,6 +134,26 @@ impl<T: Copy> Index<ElementIndex> for Global<'_, T> {
     }
 }
 
+/// Tells the simulator that the running thread reads `len` elements through a raw pointer: an error if nobody wrote one of them. On a
+/// GPU it is nothing. Races through raw pointers are not looked for.
+#[inline(always)]
+#[cfg_attr(not(target_os = "cuda"), track_caller)]
+pub fn note_reads<T>(start: *const T, len: usize) {
+    #[cfg(target_os = "cuda")]
+    let _ = (start, len);
+    #[cfg(not(target_os = "cuda"))]
+    watch::raw_reads(start, len, Location::caller());
+}
+
+/// Tells the simulator that the running thread writes `len` elements through a raw pointer. On a GPU it is nothing.
+#[inline(always)]
+pub fn note_writes<T>(start: *mut T, len: usize) {
+    #[cfg(target_os = "cuda")]
+    let _ = (start, len);
+    #[cfg(not(target_os = "cuda"))]
+    watch::escapes(start, len);
+}
+
 /// Memory that the launch may write, each element by the thread that owns it.
 pub struct GlobalMut<'a, T> {
     start: *mut T,
@@ -134,18 +176,6 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
         unsafe { Self::from_raw_parts(slice.as_mut_ptr(), slice.len()) }
     }
 
-    /// Elements.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are no elements.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The address of the first element. The simulator doesn't see what is done with it.
     #[inline(always)]
     pub fn as_mut_ptr(&self) -> *mut T {
@@ -154,8 +184,10 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
         self.start
     }
 
+    /// The address of the first element, for a kernel that tells the simulator what it does with it: see [`note_reads`] and
+    /// [`note_writes`].
     #[inline(always)]
-    pub(crate) fn start_ptr(&self) -> *mut T {
+    pub fn as_noted_mut_ptr(&self) -> *mut T {
         self.start
     }
 
@@ -187,7 +219,10 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub unsafe fn write_unchecked(&mut self, index: usize, value: T) {
         #[cfg(not(target_os = "cuda"))]
-        watch::global(self.start.wrapping_add(index), index, Kind::Write, Location::caller());
+        {
+            self.expect_promised(index);
+            watch::global(self.start.wrapping_add(index), index, Kind::Write, Location::caller());
+        }
         // SAFETY: in bounds and not raced by the caller, valid by `from_raw_parts`.
         unsafe { *self.start.add(index) = value }
     }
@@ -212,7 +247,10 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
     #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
     pub unsafe fn read_unchecked(&self, index: usize) -> T {
         #[cfg(not(target_os = "cuda"))]
-        watch::global(self.start.wrapping_add(index), index, Kind::Read, Location::caller());
+        {
+            self.expect_promised(index);
+            watch::global(self.start.wrapping_add(index), index, Kind::Read, Location::caller());
+        }
         // SAFETY: in bounds and not raced by the caller, valid by `from_raw_parts`.
         unsafe { *self.start.add(index) }
     }
@@ -232,15 +270,7 @@ impl<'a, T: Copy> GlobalMut<'a, T> {
             out_of_bounds(index, self.len);
         }
         // SAFETY: in bounds by the comparison, valid by `from_raw_parts`.
-        unsafe {
-            Atomic::new(
-                self.start.add(index),
-                #[cfg(not(target_os = "cuda"))]
-                index,
-                #[cfg(not(target_os = "cuda"))]
-                Watch::Global,
-            )
-        }
+        unsafe { Atomic::in_global(self.start, index) }
     }
 }
 

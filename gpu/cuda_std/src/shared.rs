@@ -193,7 +193,11 @@ macro_rules! accessors {
             #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
             pub unsafe fn read_unchecked(&self, index: usize) -> T {
                 #[cfg(not(target_os = "cuda"))]
-                self.elements.note(index, Kind::Read, Location::caller());
+                {
+                    // The simulator checks what the caller promises.
+                    self.check(index);
+                    self.elements.note(index, Kind::Read, Location::caller());
+                }
                 // SAFETY: in bounds, written and not raced by the caller.
                 unsafe { *self.elements.start.add(index) }
             }
@@ -218,7 +222,11 @@ macro_rules! accessors {
             #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
             pub unsafe fn write_unchecked(&self, index: usize, value: T) {
                 #[cfg(not(target_os = "cuda"))]
-                self.elements.note(index, Kind::Write, Location::caller());
+                {
+                    // The simulator checks what the caller promises.
+                    self.check(index);
+                    self.elements.note(index, Kind::Write, Location::caller());
+                }
                 // SAFETY: in bounds and not raced by the caller.
                 unsafe { *self.elements.start.add(index) = value }
             }

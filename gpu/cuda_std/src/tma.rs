@@ -14,6 +14,8 @@
 //! with an illegal instruction otherwise, in loads and in stores. Stores are clipped at the tensor's end in units of 16 bytes: make
 //! the innermost extent a multiple of them, or what lies behind it is overwritten. (Both were measured.)
 //!
+//! The `_hinted` forms say how the second-level cache treats what is copied, by a [`Policy`] of [`cache`](crate::cache).
+//!
 //! In the simulator copies are made at once, but readers are held to the rules: what is read without waiting for the
 //! mbarrier is reported as a race, and so is a load that overwrites what another thread may still read.
 //! It doesn't see a missing `fence_async`.
@@ -23,6 +25,7 @@ use core::arch::asm;
 #[cfg(not(target_os = "cuda"))]
 use core::panic::Location;
 
+use crate::cache::Policy;
 use crate::mbarrier::Barrier;
 use crate::shared::Address;
 #[cfg(not(target_os = "cuda"))]
@@ -60,20 +63,34 @@ impl Map {
     /// As `TensorMap::load`.
     #[inline(always)]
     #[cfg_attr(not(target_os = "cuda"), track_caller)]
-    unsafe fn load<const RANK: usize>(&self, to: Address, at: [i32; RANK], barrier: Barrier) {
+    unsafe fn load<const RANK: usize>(&self, to: Address, at: [i32; RANK], barrier: Barrier, policy: Option<Policy>) {
         #[cfg(target_os = "cuda")]
         // SAFETY: by the caller.
         unsafe {
-            tensor_instruction!(
-                at,
-                [
-                    "cp.async.bulk.tensor.",
-                    ".shared::cluster.global.mbarrier::complete_tx::bytes [{to}], [{map}, {{",
-                    "}}], [{barrier}];"
-                ],
-                to = in(reg32) to.get(), map = in(reg64) self.address, barrier = in(reg32) barrier.address().get()
-            );
+            match policy {
+                None => tensor_instruction!(
+                    at,
+                    [
+                        "cp.async.bulk.tensor.",
+                        ".shared::cluster.global.mbarrier::complete_tx::bytes [{to}], [{map}, {{",
+                        "}}], [{barrier}];"
+                    ],
+                    to = in(reg32) to.get(), map = in(reg64) self.address, barrier = in(reg32) barrier.address().get()
+                ),
+                Some(policy) => tensor_instruction!(
+                    at,
+                    [
+                        "cp.async.bulk.tensor.",
+                        ".shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [{to}], [{map}, {{",
+                        "}}], [{barrier}], {policy};"
+                    ],
+                    to = in(reg32) to.get(), map = in(reg64) self.address, barrier = in(reg32) barrier.address().get(),
+                    policy = in(reg64) policy.get()
+                ),
+            }
         }
+        #[cfg(not(target_os = "cuda"))]
+        let _ = policy;
         #[cfg(not(target_os = "cuda"))]
         context().tensor_load(&self.tensor, to.get(), &at, barrier.address().get(), Location::caller());
     }
@@ -82,21 +99,42 @@ impl Map {
     /// As `TensorMap::load_multicast`.
     #[inline(always)]
     #[cfg_attr(not(target_os = "cuda"), track_caller)]
-    unsafe fn load_multicast<const RANK: usize>(&self, to: Address, at: [i32; RANK], barrier: Barrier, blocks: u16) {
+    unsafe fn load_multicast<const RANK: usize>(
+        &self,
+        to: Address,
+        at: [i32; RANK],
+        barrier: Barrier,
+        blocks: u16,
+        policy: Option<Policy>,
+    ) {
         #[cfg(target_os = "cuda")]
         // SAFETY: by the caller.
         unsafe {
-            tensor_instruction!(
-                at,
-                [
-                    "cp.async.bulk.tensor.",
-                    ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{to}], [{map}, {{",
-                    "}}], [{barrier}], {blocks};"
-                ],
-                to = in(reg32) to.get(), map = in(reg64) self.address, barrier = in(reg32) barrier.address().get(),
-                blocks = in(reg16) blocks
-            );
+            match policy {
+                None => tensor_instruction!(
+                    at,
+                    [
+                        "cp.async.bulk.tensor.",
+                        ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{to}], [{map}, {{",
+                        "}}], [{barrier}], {blocks};"
+                    ],
+                    to = in(reg32) to.get(), map = in(reg64) self.address, barrier = in(reg32) barrier.address().get(),
+                    blocks = in(reg16) blocks
+                ),
+                Some(policy) => tensor_instruction!(
+                    at,
+                    [
+                        "cp.async.bulk.tensor.",
+                        ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [{to}], [{map}, {{",
+                        "}}], [{barrier}], {blocks}, {policy};"
+                    ],
+                    to = in(reg32) to.get(), map = in(reg64) self.address, barrier = in(reg32) barrier.address().get(),
+                    blocks = in(reg16) blocks, policy = in(reg64) policy.get()
+                ),
+            }
         }
+        #[cfg(not(target_os = "cuda"))]
+        let _ = policy;
         #[cfg(not(target_os = "cuda"))]
         for rank in (0..16).filter(|rank| blocks >> rank & 1 == 1) {
             let place = Location::caller();
@@ -130,7 +168,18 @@ macro_rules! loads {
             #[cfg_attr(not(target_os = "cuda"), track_caller)]
             pub unsafe fn load(&self, to: Address, at: [i32; RANK], barrier: Barrier) {
                 // SAFETY: by the caller.
-                unsafe { self.map.load(to, at, barrier) }
+                unsafe { self.map.load(to, at, barrier, None) }
+            }
+
+            /// As [`load`](Self::load), with a hint for the second-level cache.
+            ///
+            /// # Safety
+            /// As [`load`](Self::load).
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            pub unsafe fn load_hinted(&self, to: Address, at: [i32; RANK], barrier: Barrier, policy: Policy) {
+                // SAFETY: by the caller.
+                unsafe { self.map.load(to, at, barrier, Some(policy)) }
             }
 
             /// As [`load`](Self::load), to the same place in all blocks of the cluster whose bit in `blocks` is set, each of
@@ -142,7 +191,25 @@ macro_rules! loads {
             #[cfg_attr(not(target_os = "cuda"), track_caller)]
             pub unsafe fn load_multicast(&self, to: Address, at: [i32; RANK], barrier: Barrier, blocks: u16) {
                 // SAFETY: by the caller.
-                unsafe { self.map.load_multicast(to, at, barrier, blocks) }
+                unsafe { self.map.load_multicast(to, at, barrier, blocks, None) }
+            }
+
+            /// As [`load_multicast`](Self::load_multicast), with a hint for the second-level cache.
+            ///
+            /// # Safety
+            /// As [`load_multicast`](Self::load_multicast).
+            #[inline(always)]
+            #[cfg_attr(not(target_os = "cuda"), track_caller)]
+            pub unsafe fn load_multicast_hinted(
+                &self,
+                to: Address,
+                at: [i32; RANK],
+                barrier: Barrier,
+                blocks: u16,
+                policy: Policy,
+            ) {
+                // SAFETY: by the caller.
+                unsafe { self.map.load_multicast(to, at, barrier, blocks, Some(policy)) }
             }
 
             /// Hints that the map itself will be needed soon.
@@ -181,6 +248,33 @@ impl<T: TensorElement, const RANK: usize> TensorMapMut<'_, T, RANK> {
         }
         #[cfg(not(target_os = "cuda"))]
         context().tensor_store(&self.map.tensor, &at, from.get(), None, Location::caller());
+    }
+
+    /// As [`store`](Self::store), with a hint for the second-level cache.
+    ///
+    /// # Safety
+    /// As [`store`](Self::store).
+    #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
+    pub unsafe fn store_hinted(&mut self, at: [i32; RANK], from: Address, policy: Policy) {
+        #[cfg(target_os = "cuda")]
+        // SAFETY: by the caller.
+        unsafe {
+            tensor_instruction!(
+                at,
+                [
+                    "cp.async.bulk.tensor.",
+                    ".global.shared::cta.bulk_group.L2::cache_hint [{map}, {{",
+                    "}}], [{from}], {policy};"
+                ],
+                map = in(reg64) self.map.address, from = in(reg32) from.get(), policy = in(reg64) policy.get()
+            );
+        }
+        #[cfg(not(target_os = "cuda"))]
+        {
+            let _ = policy;
+            context().tensor_store(&self.map.tensor, &at, from.get(), None, Location::caller());
+        }
     }
 
     /// Begins to add a box from shared memory, element by element and each addition indivisible, to what is at these coordinates.

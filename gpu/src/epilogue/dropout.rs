@@ -6,6 +6,7 @@
 use cuda_std::DeviceCopy;
 
 use super::{Aux, Axis, Epilogue, Finished, Layouts, Operands, Sums, inherit};
+use crate::random::NotAProbability;
 use crate::{Philox, Real};
 
 /// Zeroes elements at random. See [`Epilogue::dropout`].
@@ -23,15 +24,22 @@ pub struct Dropout<E> {
 }
 
 impl<E> Dropout<E> {
-    /// Drops with this probability, which is rounded to a multiple of 2⁻³².
+    /// Drops with this probability, which must be in 0..=1 and is rounded to a multiple of 2⁻³².
     ///
-    /// # Panics
-    /// Unless 0 <= `probability` < 1.
-    pub fn new(inner: E, probability: f64, seed: u64) -> Self {
-        assert!((0.0..1.0).contains(&probability), "dropout with probability {probability}: it must be in 0..1");
-        // At most 2³² - 1, so that something is kept.
-        let threshold = ((probability * 4_294_967_296.0 + 0.5) as u64).min(u64::from(u32::MAX));
-        Self { inner, philox: Philox::new(seed), threshold, scale: 1.0 / (1.0 - probability) }
+    /// # Errors
+    /// [`NotAProbability`]
+    pub fn new(inner: E, probability: f64, seed: u64) -> Result<Self, NotAProbability> {
+        if !(0.0..=1.0).contains(&probability) {
+            return Err(NotAProbability(probability));
+        }
+        let kept = 1.0 - probability;
+        let scale = if kept == 0.0 { 0.0 } else { 1.0 / kept };
+        Ok(Self { philox: Philox::new(seed), threshold: (probability * 4_294_967_296.0 + 0.5) as u64, scale, inner })
+    }
+
+    /// Drops nothing.
+    pub fn nothing(inner: E) -> Self {
+        Self { inner, philox: Philox::new(0), threshold: 0, scale: 1.0 }
     }
 }
 

@@ -34,6 +34,7 @@ pub use gated::Gated;
 pub use linear::{AddSource, Biased, ColumnBiased, Scaled, Sum};
 pub use sums::{SumColumns, SumFactor, SumRows};
 
+use crate::random::NotAProbability;
 use crate::{Activation, Real};
 
 /// What a matrix product does to each element before it is stored.
@@ -130,9 +131,9 @@ pub trait Epilogue: DeviceCopy + Send + Sync + 'static {
     /// Zeroes each element with this probability and divides the others by 1 - `probability`. The same seed gives the same
     /// elements, whatever the kernel and its tiles.
     ///
-    /// # Panics
-    /// Unless 0 <= `probability` < 1.
-    fn dropout(self, probability: f64, seed: u64) -> Dropout<Self> {
+    /// # Errors
+    /// [`NotAProbability`], unless `probability` is in 0..=1.
+    fn dropout(self, probability: f64, seed: u64) -> Result<Dropout<Self>, NotAProbability> {
         Dropout::new(self, probability, seed)
     }
 

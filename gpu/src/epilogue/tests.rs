@@ -41,7 +41,7 @@ fn pairs_are_joined_after_everything_else() {
 
 #[test]
 fn dropout_keeps_the_mean_and_nan() {
-    let dropout = Sum.dropout(0.25, 7);
+    let dropout = Sum.dropout(0.25, 7).unwrap();
     let values: Vec<f64> =
         (0..10_000).map(|index| dropout.apply(Operands { index, ..at(1.0, 0.0, 0.0, 0.0) }).value).collect();
     assert!(values.iter().all(|&value| value == 0.0 || value == 4.0 / 3.0));
@@ -49,7 +49,12 @@ fn dropout_keeps_the_mean_and_nan() {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     assert!((mean - 1.0).abs() < 0.03, "{mean}");
     assert!((0..100).all(|index| dropout.apply(Operands { index, ..at(f64::NAN, 0.0, 0.0, 0.0) }).value.is_nan()));
-    assert_eq!(Sum.dropout(0.0, 7).apply(at(3.0, 0.0, 0.0, 0.0)).value, 3.0);
+    let value = |dropout: Dropout<Sum>| dropout.apply(at(3.0, 0.0, 0.0, 0.0)).value;
+    assert_eq!(Sum.dropout(0.0, 7).map(value), Ok(3.0));
+    assert_eq!(Sum.dropout(1.0, 7).map(value), Ok(0.0));
+    assert_eq!(value(Dropout::nothing(Sum)), 3.0);
+    assert_eq!(Sum.dropout(1.5, 7).map(value), Err(NotAProbability(1.5)));
+    assert!(Sum.dropout(f64::NAN, 7).is_err() && Sum.dropout(-0.1, 7).is_err());
 }
 
 #[test]
@@ -58,7 +63,7 @@ fn declarations_say_what_is_used() {
         (E::BIAS, E::SOURCE, E::AUX, E::SUMS, E::GATED)
     }
     assert_eq!(of(Sum), (Axis::None, false, Aux::None, Sums::None, false));
-    let forward = Sum.column_bias().activation(GeluErf).save_preactivation().add_source(1.0).dropout(0.1, 1);
+    let forward = Sum.column_bias().activation(GeluErf).save_preactivation().add_source(1.0).dropout(0.1, 1).unwrap();
     assert_eq!(of(forward), (Axis::Columns, true, Aux::Written, Sums::None, false));
     assert_eq!(of(Sum.masked().sum_rows()), (Axis::None, false, Aux::MaskRead, Sums::Rows, false));
     assert_eq!(of(Sum.bias().gated(Silu)), (Axis::Rows, false, Aux::None, Sums::None, true));

@@ -1,5 +1,6 @@
 //! Asynchronous copies, mbarriers and named barriers.
 
+use cuda_std::cache::Policy;
 use cuda_std::mbarrier::{self, Barrier};
 use cuda_std::shared::{Address, Dynamic};
 use cuda_std::tensor_map::{TensorAdd, TensorElement, TensorMap, TensorMapMut};
@@ -59,6 +60,9 @@ pub const STAGES: usize = 3;
 
 /// `output[t]` = the sum over the tiles of `BYTES * COPY_THREADS` bytes of what thread `COPY_THREADS - 1 - t` copied, as bytes; bytes
 /// from `input.len()` on count as 0.
+///
+/// compute-sanitizer's initcheck reports the copy that only begins inside of the input. `cp.async` reads as many bytes as its last
+/// operand says (PTX manual), which are those inside.
 #[kernel(module = "asynchronous80", arch = "sm_80", ptx = "7.1")]
 pub fn copied<const BYTES: u32>(input: Global<u8>, tiles: u32, mut output: GlobalMut<u32>) {
     let ring = Dynamic::new().take::<u8>(STAGES * COPY_THREADS * BYTES as usize);
@@ -114,6 +118,9 @@ pub fn copied_to_mbarrier(input: Global<u32>, mut output: GlobalMut<u32>) {
 }
 
 /// Two halves of the block of 64 each: the first one writes, the second one reads, `rounds` times, by two pairs of barriers.
+///
+/// compute-sanitizer's racecheck reports a race here, between the writes and the reads. There is none: accesses before an arrival are
+/// performed when the barrier completes (PTX manual, `barrier`).
 #[kernel(module = "asynchronous80", arch = "sm_80")]
 pub fn named_barriers(rounds: u32, mut output: GlobalMut<u32>) {
     const FULL: u32 = 1;
@@ -167,6 +174,31 @@ pub fn box_copies<T: TensorElement, const RANK: usize>(
         }
         if t == 0 {
             target.store(to, tile.address());
+            tma::commit_group();
+            tma::wait_group::<0>();
+        }
+    }
+}
+
+/// As [`box_copies()`] of rank 2 without `raw`: the load's and the store's data are used once, or again.
+#[kernel(module = "asynchronous", arch = "sm_90", ptx = "8.0")]
+pub fn hinted_box_copies<const AGAIN: bool>(
+    source: TensorMap<f32, 2>,
+    from: [i32; 2],
+    mut target: TensorMapMut<f32, 2>,
+    to: [i32; 2],
+    elements: u32,
+) {
+    let tile = Dynamic::new().take_aligned::<f32, 128>(elements as usize);
+    // SAFETY: as in `box_copies`.
+    unsafe {
+        let full = one_barrier(1);
+        let policy = if AGAIN { Policy::evict_last() } else { Policy::evict_first() };
+        if thread::index_in_block() == 0 {
+            full.arrive_expect_tx(elements * 4);
+            source.load_hinted(tile.address(), from, full, policy);
+            full.wait(0);
+            target.store_hinted(to, tile.address(), policy);
             tma::commit_group();
             tma::wait_group::<0>();
         }

@@ -1,8 +1,10 @@
 //! Clusters: indices, the barrier, other blocks' shared memory, multicast; and the barrier of the whole grid.
 
+use cuda_std::atomic::{AtomicValue, Ordering};
 use cuda_std::mbarrier::{self, Barrier};
+use cuda_std::shared::Dynamic;
 use cuda_std::tensor_map::TensorMap;
-use cuda_std::{Global, GlobalMut, cluster, grid, kernel, shared_array, thread, tma};
+use cuda_std::{DeviceCopy, Global, GlobalMut, Scope, cluster, grid, kernel, shared_array, thread, tma};
 
 /// How many numbers [`cluster_indices()`] writes for each block.
 pub const INDICES: usize = 14;
@@ -53,7 +55,7 @@ pub fn cluster_exchange(input: Global<u32>, mut output: GlobalMut<u32>) {
         let read: u32 = cluster::read(cluster::map(mine.address().offset(t * 4), (rank + 1) % 4));
         let to = cluster::map(theirs.address().offset(t * 8), (rank + 3) % 4);
         cluster::write(to, 2 * u64::from(input[i]));
-        cluster::fetch_add(cluster::map(counter.address(), 0), 1);
+        cluster::atomic(cluster::map(counter.address(), 0)).fetch_add(1u32, Scope::Cluster);
         cluster::arrive();
         let sum = read.wrapping_mul(3);
         cluster::wait();
@@ -63,6 +65,40 @@ pub fn cluster_exchange(input: Global<u32>, mut output: GlobalMut<u32>) {
             output.write(3 * i + place, value);
         }
         cluster::sync();
+    }
+}
+
+/// How many numbers [`cluster_atomics()`] writes.
+pub const CLUSTER_ATOMICS: usize = 6;
+
+/// A cluster of four blocks of 32 threads, all of which update numbers in the shared memory of the last block: sum, minimum, maximum,
+/// the sum taken away, the number that came last by compare-exchange, and the sum of those that it replaced.
+#[kernel(module = "clusters", arch = "sm_90", ptx = "8.0", cluster = 4)]
+pub fn cluster_atomics<T: AtomicValue + DeviceCopy>(input: Global<T>, mut output: GlobalMut<T>) {
+    let numbers = Dynamic::new().take::<T>(CLUSTER_ATOMICS);
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let value = input[thread::index()];
+    // SAFETY: written before the first barrier by one thread each, then used atomically until the second one, and read behind it;
+    // nobody ends before the last.
+    unsafe {
+        if rank == 3 && t < CLUSTER_ATOMICS {
+            numbers.write(t, input[0]);
+        }
+        cluster::sync();
+        let number = |i: u32| cluster::atomic(cluster::map(numbers.address().offset(i * size_of::<T>() as u32), 3));
+        number(0).fetch_add(value, Scope::Cluster);
+        number(1).fetch_min(value, Scope::Cluster);
+        number(2).fetch_max(value, Scope::Cluster);
+        number(3).ordered(Ordering::AcqRel).fetch_sub(value, Scope::Cluster);
+        let mut old = number(4).load(Scope::Cluster);
+        while let Err(found) = number(4).compare_exchange(old, value, Scope::Cluster) {
+            old = found;
+        }
+        number(5).fetch_add(old, Scope::Device);
+        cluster::sync();
+        if rank == 3 && t < CLUSTER_ATOMICS {
+            output.write(t, numbers.atomic(t).load(Scope::Block));
+        }
     }
 }
 

@@ -67,6 +67,19 @@ pub fn out_of_bounds(x: Global<f32>, mut y: GlobalMut<f32>) {
     }
 }
 
+/// `y[i] = x[i] + 1`, an element for each thread, with the bounds checked at each access, or not.
+#[kernel(module = "incremented")]
+pub fn incremented<const CHECKED: bool>(x: Global<f32>, mut y: GlobalMut<f32>) {
+    for i in thread::elements(y.len()) {
+        if CHECKED {
+            y.set(i, x[i] + 1.0);
+        } else {
+            // SAFETY: the index is below the output's length; the launch gives an input as long.
+            unsafe { y.write_unchecked(i.get(), x.get_unchecked(i.get()) + 1.0) };
+        }
+    }
+}
+
 /// `output[0]` = the dynamic shared memory in bytes; every byte of it is written and read back.
 #[kernel(module = "dynamic_shared", block = 128)]
 pub fn dynamic_shared(mut output: GlobalMut<u32>) {

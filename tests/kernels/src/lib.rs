@@ -10,6 +10,7 @@ pub mod clusters;
 pub mod echo;
 pub mod epilogues;
 pub mod faults;
+pub mod planted;
 pub mod rust_cuda;
 pub mod tensor_cores;
 pub mod warps;
@@ -28,16 +29,19 @@ use warpsmith_gpu::{Then, bf16, f16};
 
 use crate::activations::{Learned, Snake};
 use crate::asynchronous::{
-    box_additions, box_copies, copied, copied_to_mbarrier, named_barriers, pass_on, swapped_runs, tile_sums,
+    box_additions, box_copies, copied, copied_to_mbarrier, hinted_box_copies, named_barriers, pass_on, swapped_runs,
+    tile_sums,
 };
 use crate::atomics::{arithmetic, bitwise, handed_on, histogram, last_block_sum, orderings};
 use crate::blocks::{barriers, block_operations, carved};
-use crate::clusters::{cluster_exchange, cluster_indices, multicast, neighbour_sums};
+use crate::clusters::{cluster_atomics, cluster_exchange, cluster_indices, multicast, neighbour_sums};
 use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
 use crate::epilogues::SoftCap;
-use crate::faults::{asserts, asserts_plainly, clocks, dynamic_shared, empty, out_of_bounds, panics, prints, traps};
+use crate::faults::{
+    asserts, asserts_plainly, clocks, dynamic_shared, empty, incremented, out_of_bounds, panics, prints, traps,
+};
 use crate::rust_cuda::{gemm_naive, vecadd};
 use crate::tensor_cores::{Columns8, Columns64, Columns200, Columns256, matrices, warp_product, warpgroup_product};
 use crate::warps::{matched, reductions, scans, segments, shuffles, votes, warp_barriers};
@@ -62,6 +66,7 @@ kernels! {
     prints;
     clocks;
     dynamic_shared;
+    incremented<{true, false}>;
     vecadd;
     gemm_naive;
     shuffles<{u32, i32, f32, u64, i64, f64, u8, i8, u16, i16, f16, bf16, u128, i128}>;
@@ -96,10 +101,12 @@ kernels! {
     box_copies<f32, {1, 2, 3, 4, 5}>;
     box_copies<bf16, {2}>;
     box_additions<{u32, f32, f16, bf16}>;
+    hinted_box_copies<{true, false}>;
     swapped_runs;
     tile_sums;
     cluster_indices;
     cluster_exchange;
+    cluster_atomics<{i32, u32, i64, u64, f32, f64, f16, bf16}>;
     multicast;
     neighbour_sums;
     gemm_simt<SoftCap, f32, f32>;

@@ -7,8 +7,8 @@ use cuda_std::tensor_map::{TensorAdd, TensorElement};
 use rand::RngExt;
 use test_kernels::TestKernels;
 use test_kernels::asynchronous::{
-    COPY_THREADS, STAGES, TILE, box_additions, box_copies, copied, copied_to_mbarrier, named_barriers, pass_on,
-    swapped_runs, tile_sums,
+    COPY_THREADS, STAGES, TILE, box_additions, box_copies, copied, copied_to_mbarrier, hinted_box_copies,
+    named_barriers, pass_on, swapped_runs, tile_sums,
 };
 use warpsmith::{DeviceCopy, Has, Runtime, Shape, Swizzle, TensorMap, TensorMapMut, Tiling, bf16, f16};
 use warpsmith_tests::{TEST_KERNELS, TestResult, Tests, random, same_bits, uniform};
@@ -22,6 +22,7 @@ pub const TESTS: Tests = Tests {
         ("boxes_of_every_rank", boxes_of_every_rank),
         ("boxes_with_swizzles", boxes_with_swizzles),
         ("boxes_that_add", boxes_that_add),
+        ("boxes_with_cache_hints", boxes_with_cache_hints),
         ("runs_of_bytes", runs_of_bytes),
         ("a_ring_of_tiles", a_ring_of_tiles),
     ],
@@ -256,6 +257,36 @@ fn boxes_that_add(runtime: &Runtime) -> TestResult {
     check::<f32>(runtime, |x| x as f32)?;
     check::<f16>(runtime, |x| f16::from_f32(x as f32))?;
     check::<bf16>(runtime, |x| bf16::from_f32(x as f32))
+}
+
+/// Hints change nothing but speed.
+fn boxes_with_cache_hints(runtime: &Runtime) -> TestResult {
+    fn check<const AGAIN: bool>(runtime: &Runtime) -> TestResult
+    where
+        TestKernels: Has<hinted_box_copies<AGAIN>>,
+    {
+        runtime.register::<TestKernels>(TEST_KERNELS)?;
+        let kernel = runtime.kernel::<TestKernels, hinted_box_copies<AGAIN>>()?;
+        let x = uniform(&mut random("boxes_with_cache_hints"), 64 * 16);
+        let (source, mut target) = (runtime.buffer_from(&x)?, runtime.zeros::<f32>(64 * 16)?);
+        let tiling = Tiling::new([64, 16], [32, 8]);
+        {
+            let from = TensorMap::new(&source, &tiling)?;
+            let mut to = TensorMapMut::new(&mut target, &tiling)?;
+            let shape = shape(1, 32).with_shared_bytes(32 * 8 * 4);
+            let arguments = (&from, [16, 4], &mut to, [32, 2], 32 * 8);
+            kernel.launch(&runtime.default_stream(), shape, arguments)?;
+        }
+        let at = |i: usize| (i % 64, i / 64);
+        let inside = |(column, row): (usize, usize)| (32..64).contains(&column) && (2..10).contains(&row);
+        let want = (0..64 * 16).map(|i| if inside(at(i)) { x[i - 32 + 16 + 2 * 64] } else { 0.0 });
+        same_bits("the box", &target.to_vec()?, &want.collect::<Vec<_>>())
+    }
+    if lacks_tensor_maps(runtime) {
+        return Ok(());
+    }
+    check::<true>(runtime)?;
+    check::<false>(runtime)
 }
 
 fn runs_of_bytes(runtime: &Runtime) -> TestResult {

@@ -1,14 +1,18 @@
 //! Clusters of blocks and the barrier of a grid, against plain loops.
 
+use cuda_std::shared::Layout;
 use test_kernels::TestKernels;
-use test_kernels::clusters::{BOX, INDICES, cluster_exchange, cluster_indices, multicast, neighbour_sums};
-use warpsmith::{Error, Runtime, Shape, TensorMap, Tiling};
+use test_kernels::clusters::{
+    BOX, CLUSTER_ATOMICS, INDICES, cluster_atomics, cluster_exchange, cluster_indices, multicast, neighbour_sums,
+};
+use warpsmith::{DeviceCopy, Error, Has, Runtime, Shape, TensorMap, Tiling, bf16, f16};
 use warpsmith_tests::{TEST_KERNELS, TestResult, Tests, random, same_bits, uniform};
 
 pub const TESTS: Tests = Tests {
     kernels: &[
         ("indices", indices),
         ("shared_memory_of_other_blocks", shared_memory_of_other_blocks),
+        ("atomics_of_a_cluster", atomics_of_a_cluster),
         ("boxes_for_all_blocks", boxes_for_all_blocks),
         ("grids_that_wait", grids_that_wait),
         ("too_many_blocks_to_wait", too_many_blocks_to_wait),
@@ -64,6 +68,41 @@ fn shared_memory_of_other_blocks(runtime: &Runtime) -> TestResult {
         .collect();
     assert_eq!(output.to_vec()?, want);
     Ok(())
+}
+
+fn atomics_of_a_cluster(runtime: &Runtime) -> TestResult {
+    fn check<T: DeviceCopy + Default + 'static>(runtime: &Runtime, from: fn(i32) -> T, to: fn(T) -> f64) -> TestResult
+    where
+        T: cuda_std::atomic::AtomicValue,
+        TestKernels: Has<cluster_atomics<T>>,
+    {
+        runtime.register::<TestKernels>(TEST_KERNELS)?;
+        let kernel = runtime.kernel::<TestKernels, cluster_atomics<T>>()?;
+        // Small enough that every sum is exact in 16 bits, in any order: at most 128 * 3 less than 0 or more.
+        let numbers: Vec<i32> = (0..128).map(|i| i * 5 % 4).collect();
+        let input: Vec<T> = numbers.iter().map(|&i| from(i)).collect();
+        let (source, mut output) = (runtime.buffer_from(&input)?, runtime.zeros::<T>(CLUSTER_ATOMICS)?);
+        let bytes = Layout::new().and::<T>(CLUSTER_ATOMICS).bytes();
+        let shape = Shape::new([4, 1, 1], [32, 1, 1]).with_shared_bytes(bytes);
+        kernel.launch(&runtime.default_stream(), shape, (&source, &mut output))?;
+        let got: Vec<f64> = output.to_vec()?.into_iter().map(to).collect();
+        let sum = f64::from(numbers.iter().sum::<i32>());
+        assert_eq!(got[..3], [sum, 0.0, 3.0]);
+        // In which order they came is not known: what was replaced and what came last are all numbers and the first one.
+        assert_eq!((got[3], got[4] + got[5]), (-sum, sum), "{got:?}");
+        Ok(())
+    }
+    if lacks_clusters(runtime) {
+        return Ok(());
+    }
+    check::<i32>(runtime, |i| i, f64::from)?;
+    check::<i64>(runtime, i64::from, |x| x as f64)?;
+    check::<u32>(runtime, |i| i as u32, |x| f64::from(x as i32))?;
+    check::<u64>(runtime, |i| i as u64, |x| x as i64 as f64)?;
+    check::<f32>(runtime, |i| i as f32, f64::from)?;
+    check::<f64>(runtime, f64::from, |x| x)?;
+    check::<f16>(runtime, |i| f16::from_f32(i as f32), |x| f64::from(x.to_f32()))?;
+    check::<bf16>(runtime, |i| bf16::from_f32(i as f32), |x| f64::from(x.to_f32()))
 }
 
 fn boxes_for_all_blocks(runtime: &Runtime) -> TestResult {

@@ -354,13 +354,15 @@ fn gated_dropout_residual(runtime: &Runtime) -> TestResult {
             })?;
             // The same elements in both layouts, forward and backward, and about the right share of them.
             let dropped = with_bias().activation(Silu).dropout(0.25, 42);
-            let reference = warpsmith::epilogue::Sum.dropout(0.25, 42);
+            let reference = warpsmith::epilogue::Sum.dropout(0.25, 42)?;
             let kept = |index| {
                 reference
                     .apply(warpsmith::epilogue::Operands { index, ..warpsmith::epilogue::Operands::of_sum(1.0) })
                     .value
             };
             layer.check(runtime, "dropout", layout, dropped, |i, sum| Silu.forward(sum + b(i)) * kept(i))?;
+            let error = with_bias().activation(Silu).dropout(1.5, 42).run().unwrap_err();
+            assert!(matches!(&error, warpsmith::Error::NotAProbability(given) if given.0 == 1.5), "{error}");
 
             if f % 2 == 0 {
                 let mut out = Poisoned::new(runtime, f / 2, s, layer.offset)?;

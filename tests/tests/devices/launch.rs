@@ -1,13 +1,20 @@
 //! Typed launches on a GPU: limits and faults give typed errors; the runtime's own checks run here as well.
 
 use test_kernels::TestKernels;
-use test_kernels::faults::{asserts, asserts_plainly, clocks, dynamic_shared, out_of_bounds, panics, prints, traps};
+use test_kernels::faults::{
+    asserts, asserts_plainly, clocks, dynamic_shared, incremented, out_of_bounds, panics, prints, traps,
+};
 use warpsmith::{Error, Runtime, Shape, checks};
-use warpsmith_tests::{TEST_KERNELS, TestResult, Tests};
+use warpsmith_tests::{FAULT_MESSAGES, TEST_KERNELS, TestResult, Tests};
 
 pub const TESTS: Tests = Tests {
-    kernels: &[("messages", messages), ("clocks", clocks_run)],
-    gpu: &[("dynamic_shared_memory", dynamic_shared_memory), ("faults", faults), ("printed", printed)],
+    kernels: &[("messages", messages), ("clocks", clocks_run), ("bounds_checks", bounds_checks)],
+    gpu: &[
+        ("dynamic_shared_memory", dynamic_shared_memory),
+        ("faults", faults),
+        ("fault_messages", fault_messages),
+        ("printed", printed),
+    ],
     ..Tests::NONE
 };
 
@@ -45,6 +52,13 @@ fn faults(_: &Runtime) -> TestResult {
         let text = in_a_process(fault)?;
         assert!(text.contains("failed with") && text.contains("as expected"), "{fault}: {text}");
     }
+    Ok(())
+}
+
+/// Built for it, an index out of bounds says which one, where.
+fn fault_messages(_: &Runtime) -> TestResult {
+    let text = in_a_process("out_of_bounds_with_messages")?;
+    assert!(text.contains("as expected"), "{text}");
     Ok(())
 }
 
@@ -102,6 +116,41 @@ fn printed(_: &Runtime) -> TestResult {
     Ok(())
 }
 
+/// With and without bounds checks the same; on a GPU it says what each takes.
+fn bounds_checks(runtime: &Runtime) -> TestResult {
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let (n, rounds) = if runtime.is_cuda() { (1 << 26, 50) } else { (1000, 1) };
+    let (x, mut y) = (runtime.filled(n, 2.0f32)?, runtime.zeros::<f32>(n)?);
+    let (stream, shape) = (runtime.default_stream(), Shape::for_elements(n, 256)?);
+    let checked = runtime.kernel::<TestKernels, incremented<true>>()?;
+    let unchecked = runtime.kernel::<TestKernels, incremented<false>>()?;
+    let mut micros = [0.0; 2];
+    // The first round warms up.
+    for _ in 0..2 {
+        for (i, micros) in micros.iter_mut().enumerate() {
+            let start = runtime.is_cuda().then(|| stream.record()).transpose()?;
+            for _ in 0..rounds {
+                match i {
+                    0 => checked.launch(&stream, shape, (&x, &mut y))?,
+                    _ => unchecked.launch(&stream, shape, (&x, &mut y))?,
+                }
+            }
+            if let Some(start) = start {
+                let end = stream.record()?;
+                end.synchronize()?;
+                *micros = end.elapsed_since(&start)?.as_secs_f64() * 1e6 / f64::from(rounds);
+            }
+            assert!(y.to_vec()?.iter().all(|&y| y == 3.0));
+            y.fill(0.0)?;
+        }
+    }
+    if runtime.is_cuda() {
+        let [checked, unchecked] = micros;
+        println!("2^26 elements plus 1: {checked:.2} us with bounds checks, {unchecked:.2} us without");
+    }
+    Ok(())
+}
+
 fn clocks_run(runtime: &Runtime) -> TestResult {
     runtime.register::<TestKernels>(TEST_KERNELS)?;
     let mut output = runtime.zeros::<u64>(3)?;
@@ -112,16 +161,20 @@ fn clocks_run(runtime: &Runtime) -> TestResult {
     Ok(())
 }
 
+/// What the view of eight elements says to index 8.
+const OUT_OF_BOUNDS: &str = "index 8 is out of bounds: the view has 8 elements";
+
 pub const FAULT: &str = "WARPSMITH_TEST_FAULT";
 
 /// Runs a kernel that does what can be done once in a process.
 pub fn fault(name: &str) -> TestResult {
     let runtime = Runtime::cuda(0)?;
-    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let with_messages = name == "out_of_bounds_with_messages";
+    runtime.register::<TestKernels>(if with_messages { FAULT_MESSAGES } else { TEST_KERNELS })?;
     let (stream, shape) = (runtime.default_stream(), Shape::new([2, 1, 1], [64, 1, 1]));
     match name {
         "traps" => runtime.kernel::<TestKernels, traps>()?.launch(&stream, shape, ())?,
-        "out_of_bounds" => {
+        "out_of_bounds" | "out_of_bounds_with_messages" => {
             let (x, mut y) = (runtime.zeros::<f32>(8)?, runtime.zeros::<f32>(8)?);
             runtime.kernel::<TestKernels, out_of_bounds>()?.launch(&stream, shape, (&x, &mut y))?;
         }
@@ -133,7 +186,14 @@ pub fn fault(name: &str) -> TestResult {
         _ => return message(name, &runtime),
     }
     match runtime.synchronize() {
-        Err(Error::Driver { call, code, .. }) => println!("{name}: {call} failed with {code}, as expected"),
+        Err(Error::KernelPanicked { kernel, message, file, line, .. }) if with_messages => {
+            assert_eq!((kernel.as_str(), message.as_str()), ("out_of_bounds", OUT_OF_BOUNDS));
+            assert!(file.ends_with("faults.rs") && line > 0, "{file}:{line}");
+            println!("{name}: {message}, as expected");
+        }
+        Err(Error::Driver { call, code, .. }) if !with_messages => {
+            println!("{name}: {call} failed with {code}, as expected")
+        }
         other => return Err(format!("{name}: {other:?}").into()),
     }
     Ok(())

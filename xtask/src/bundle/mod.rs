@@ -27,8 +27,11 @@ pub struct Bundle {
 
 /// The script; it is the bundle's `run`.
 const RUN: &str = include_str!("run.sh");
-/// The names of script and listing in the bundle.
+/// What `run planted` runs.
+const PLANTED: &str = include_str!("planted.sh");
+/// The names of scripts and listing in the bundle.
 const SCRIPT: &str = "run";
+const PLANTED_SCRIPT: &str = "planted";
 const LISTING: &str = "MANIFEST";
 /// What may be copied by hand to a machine without being a burden.
 const LIMIT: u64 = 40_000_000;
@@ -39,9 +42,11 @@ impl Bundle {
         let out = self.out.clone().unwrap_or_else(|| workspace::target().join("bundle"));
         clear(&out)?;
         fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
-        let script = out.join(SCRIPT);
-        fs::write(&script, RUN).with_context(|| format!("can't write {}", script.display()))?;
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        for (name, text) in [(SCRIPT, RUN), (PLANTED_SCRIPT, PLANTED)] {
+            let script = out.join(name);
+            fs::write(&script, text).with_context(|| format!("can't write {}", script.display()))?;
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        }
         let built = DeviceCrate::default_one().build(&crate::device_crate::DEFAULT_ARCHS, false, false)?;
         for kind in Kind::ALL {
             let binaries = artifacts::build(kind)?;
@@ -165,5 +170,45 @@ mod tests {
             let output = Command::new(folder.path().join(SCRIPT)).args(arguments.split(' ')).output().unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected);
         }
+    }
+
+    /// Scripts stand in for the tests and for compute-sanitizer: it finds one bug by racecheck, hangs in synccheck, and reports a
+    /// right twin.
+    #[test]
+    fn planted_bugs_are_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("tests")).unwrap();
+        let devices = "#!/bin/sh\ncase $WARPSMITH_PLANTED in\n\
+            list) printf 'b1\\tbug\\tRace\\tone\\nb2\\tbug\\tnothing\\ttwo\\nr1\\tright\\tnothing\\tthree\\n' ;;\n\
+            b1) echo b1: boom ;;\n*) echo $WARPSMITH_PLANTED: no error ;;\nesac\n";
+        let sanitizer = "#!/bin/sh\ncase \"$2 $WARPSMITH_PLANTED\" in\n\
+            'racecheck b2') echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)'; exit 86 ;;\n\
+            'synccheck b2') exec sleep 9 ;;\n\
+            'initcheck r1') echo '========= ERROR SUMMARY: 3 errors'; exit 86 ;;\n\
+            *) echo '========= ERROR SUMMARY: 0 errors' ;;\nesac\n";
+        for (name, text) in
+            [(SCRIPT, RUN), (PLANTED_SCRIPT, PLANTED), ("tests/devices", devices), ("sanitizer", sanitizer)]
+        {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut command = Command::new(folder.path().join(SCRIPT));
+        command.arg("planted").env("WARPSMITH_PLANTED_SECONDS", "1");
+        command.env("WARPSMITH_COMPUTE_SANITIZER", folder.path().join("sanitizer"));
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        for row in [
+            "b1 bug Race error nothing nothing nothing nothing one",
+            "b2 bug nothing ok nothing found hang nothing two",
+            "r1 right nothing ok nothing nothing nothing found three",
+            "only the simulator: b1",
+            "only the sanitizer: b2",
+            "reports about right twins: 1",
+        ] {
+            assert!(rows.iter().any(|it| it.iter().copied().eq(row.split(' '))), "{row} is missing in {text}");
+        }
+        assert_eq!(output.status.code(), Some(1));
     }
 }

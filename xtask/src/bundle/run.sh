@@ -9,6 +9,7 @@ usage: ./run [tests|benches|examples|all] [--filter TEXT]
        ./run peers [ARGUMENTS OF benches/peers/run.py]
        ./run sanitize [memcheck|racecheck|synccheck|initcheck|all] [FILTER]
        ./run profile KERNEL [OPTIONS] [-- PROGRAM ARGUMENTS]
+       ./run planted [--list] [NAME...]
 
   tests      every test binary (the default)
   benches    every benchmark
@@ -17,6 +18,7 @@ usage: ./run [tests|benches|examples|all] [--filter TEXT]
   peers      Warpsmith beside PyTorch, in one run (--help tells more); needs python3 with torch
   sanitize   the tests whose names contain FILTER under compute-sanitizer, which must be here; memcheck if no tool is named
   profile    what bounds a kernel, by ncu, which must be here, in the tests or in a program (--help tells more)
+  planted    what compute-sanitizer and the simulator find of the tests' planted bugs (--help tells more)
   --filter   only tests or benchmarks whose name contains TEXT; for examples: only such binaries
 
 The last line is "N passed, M failed, K skipped". Exit code: 0 nothing failed, 1 something did, 2 wrong usage.
@@ -55,6 +57,13 @@ if [[ ${1:-} == sanitize || ${1:-} == profile ]]; then
     done
     [[ -x $here/xtask ]] || gunzip -k "$here/xtask.gz" || exit 1
     exec "$here/xtask" "$command" ${own[@]+"${own[@]}"} "$@"
+fi
+
+if [[ ${1:-} == planted ]]; then
+    here=${BASH_SOURCE[0]%/*}
+    [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
+    shift
+    exec "$here/planted" "$@"
 fi
 
 what=

@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::sync::atomic::Ordering;
 
 use super::value::update;
-use super::{Access, Scope};
+use super::{Access, Memory, Scope};
 use crate::warp::Word;
 use crate::{bf16, f16};
 
@@ -32,18 +32,24 @@ macro_rules! instruction {
         }
     };
     (@space $access:ident, $name:literal, $rest:tt, $operands:tt) => {
-        match ($access.shared, $access.scope) {
-            (false, Scope::Block) => instruction!(@ $name, "cta", "global", $rest, $operands),
-            (false, Scope::Device) => instruction!(@ $name, "gpu", "global", $rest, $operands),
-            (false, Scope::System) => instruction!(@ $name, "sys", "global", $rest, $operands),
-            (true, Scope::Block) => instruction!(@ $name, "cta", "shared", $rest, $operands),
-            (true, Scope::Device) => instruction!(@ $name, "gpu", "shared", $rest, $operands),
-            (true, Scope::System) => instruction!(@ $name, "sys", "shared", $rest, $operands),
+        match $access.memory {
+            Memory::Global => instruction!(@scope $access, $name, "global", "cvta.to.global", $rest, $operands),
+            Memory::Shared => instruction!(@scope $access, $name, "shared", "cvta.to.shared", $rest, $operands),
+            // The element's address is its address there already.
+            Memory::Cluster => instruction!(@scope $access, $name, "shared::cluster", "mov", $rest, $operands),
         }
     };
-    (@ $name:literal, $scope:literal, $space:literal, ($($rest:literal),*), [$($operand:tt)*]) => {
+    (@scope $access:ident, $name:literal, $space:literal, $convert:literal, $rest:tt, $operands:tt) => {
+        match $access.scope {
+            Scope::Block => instruction!(@ $name, "cta", $space, $convert, $rest, $operands),
+            Scope::Cluster => instruction!(@ $name, "cluster", $space, $convert, $rest, $operands),
+            Scope::Device => instruction!(@ $name, "gpu", $space, $convert, $rest, $operands),
+            Scope::System => instruction!(@ $name, "sys", $space, $convert, $rest, $operands),
+        }
+    };
+    (@ $name:literal, $scope:literal, $space:literal, $convert:literal, ($($rest:literal),*), [$($operand:tt)*]) => {
         asm!(
-            "{{", ".reg .u64 place;", concat!("cvta.to.", $space, ".u64 place, {place};"),
+            "{{", ".reg .u64 place;", concat!($convert, ".u64 place, {place};"),
             concat!($name, ".", $scope, ".", $space, ".", $($rest),*, ";"), "}}", $($operand)*, options(nostack)
         )
     };
@@ -57,6 +63,7 @@ fn fence_before(access: Access) {
         unsafe {
             match access.scope {
                 Scope::Block => asm!("fence.sc.cta;", options(nostack)),
+                Scope::Cluster => asm!("fence.sc.cluster;", options(nostack)),
                 Scope::Device => asm!("fence.sc.gpu;", options(nostack)),
                 Scope::System => asm!("fence.sc.sys;", options(nostack)),
             }

@@ -14,6 +14,8 @@ use crate::{bf16, f16};
 pub(crate) enum Watch {
     Global,
     Shared(*const SharedWatch),
+    /// Another block's shared memory is not watched.
+    Cluster,
 }
 
 impl<T: AtomicValue, S: Space> Atomic<'_, T, S> {
@@ -27,6 +29,7 @@ impl<T: AtomicValue, S: Space> Atomic<'_, T, S> {
             block.fenced.set(true);
         }
         match self.watch {
+            Watch::Cluster => {}
             Watch::Global => watch::global(self.element, self.index, kind, place),
             Watch::Shared(watch) => {
                 // SAFETY: null or the block's, which outlives its threads.

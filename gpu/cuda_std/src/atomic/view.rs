@@ -2,9 +2,8 @@
 
 use core::marker::PhantomData;
 
-#[cfg(not(target_os = "cuda"))]
-use super::Watch;
 use super::{Atomic, AtomicValue, InGlobal};
+use crate::global::lengths;
 
 /// Memory that any thread may update atomically, and none otherwise: a kernel's parameter that needs no `unsafe`.
 ///
@@ -32,6 +31,8 @@ pub struct GlobalAtomic<'a, T> {
     lifetime: PhantomData<&'a mut [T]>,
 }
 
+lengths!(GlobalAtomic);
+
 impl<T> Clone for GlobalAtomic<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -54,18 +55,6 @@ impl<'a, T: AtomicValue> GlobalAtomic<'a, T> {
         unsafe { Self::from_raw_parts(slice.as_mut_ptr(), slice.len()) }
     }
 
-    /// Elements.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are no elements.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The element. Traps out of bounds.
     #[inline(always)]
     #[cfg_attr(any(not(target_os = "cuda"), warpsmith_debug), track_caller)]
@@ -82,16 +71,11 @@ impl<'a, T: AtomicValue> GlobalAtomic<'a, T> {
     /// # Safety
     /// `index < self.len()`.
     #[inline(always)]
+    #[cfg_attr(not(target_os = "cuda"), track_caller)]
     pub unsafe fn atomic_unchecked(&self, index: usize) -> Atomic<'a, T, InGlobal> {
+        #[cfg(not(target_os = "cuda"))]
+        self.expect_promised(index);
         // SAFETY: in bounds by the caller, valid by `from_raw_parts`.
-        unsafe {
-            Atomic::new(
-                self.start.add(index),
-                #[cfg(not(target_os = "cuda"))]
-                index,
-                #[cfg(not(target_os = "cuda"))]
-                Watch::Global,
-            )
-        }
+        unsafe { Atomic::in_global(self.start, index) }
     }
 }

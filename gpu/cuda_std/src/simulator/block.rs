@@ -1,16 +1,17 @@
 //! One block: its threads as coroutines, and what they wait for.
 
-use std::any::Any;
+mod stuck;
+mod warp;
+
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::clocks::Clocks;
 use super::copies::{Copies, Groups};
-use super::error::{Error, Place, Whereabouts};
+use super::error::{Error, Place};
 use super::group::Group;
 use super::mbarrier::Mbarrier;
 use super::named::Named;
@@ -18,12 +19,12 @@ use super::orders::Orders;
 use super::watch::GlobalWatch;
 use super::window::Window;
 use super::{CURRENT, Random, Shape, coordinates};
+pub(super) use warp::converge;
+pub(crate) use warp::lanes;
+use warp::{Gathered, Meeting};
 
 /// Lanes of a warp.
 pub(crate) const LANES: u32 = 32;
-
-/// What each lane brought to a warp operation, for all who took part.
-pub(crate) type Gathered = Rc<[u128; LANES as usize]>;
 
 /// What a simulated thread knows of itself.
 pub(crate) struct Context {
@@ -103,80 +104,11 @@ impl Context {
         votes
     }
 
-    /// Waits for the lanes of `mask`. Gives the value that each of them brought.
-    pub(crate) fn exchange(&self, operation: &'static str, mask: u32, value: u128, place: Place) -> Gathered {
-        let state = self.state();
-        let lane = self.number % LANES;
-        if mask >> lane & 1 == 0 {
-            let message = format!("{operation} with mask {mask:#010x} is called by lane {lane}, which it doesn't name");
-            self.refuse(message, place);
-        }
-        self.deposit.set(value);
-        let warp = self.number / LANES;
-        let complete = {
-            let mut meetings = state.meetings.borrow_mut();
-            let same = |m: &Meeting| m.warp == warp && m.mask == mask && m.operation == operation;
-            let at = meetings.iter().position(same).unwrap_or_else(|| {
-                meetings.push(Meeting { warp, mask, operation, arrived: 0 });
-                meetings.len() - 1
-            });
-            meetings[at].arrived |= 1 << lane;
-            let complete = meetings[at].arrived == mask;
-            if complete {
-                meetings.swap_remove(at);
-            }
-            complete
-        };
-        if !complete {
-            state.waits.borrow_mut()[self.number as usize] = Wait::Lanes { operation, mask, place };
-            self.suspend();
-            return self.gathered.take().expect("the last lane gave it");
-        }
-        let mut gathered = [0; LANES as usize];
-        gathered[lane as usize] = value;
-        let others = || lanes(mask & !(1 << lane));
-        for other in others() {
-            gathered[other as usize] = state.context(warp * LANES + other).deposit.get();
-        }
-        let gathered = Gathered::new(gathered);
-        let give = |context: &Context| context.gathered.set(Some(Gathered::clone(&gathered)));
-        state.release(others().map(|other| warp * LANES + other), give);
-        gathered
-    }
-
-    /// `sync_warp`: an exchange that also orders memory.
-    pub(crate) fn sync_warp(&self, mask: u32, place: Place) {
-        let state = self.state();
-        let (lane, first) = (self.number % LANES, self.number / LANES * LANES);
-        state.clocks.tick(self.number);
-        // Once all lanes of the mask are here, none has moved on yet: the last one joins their clocks for all of them.
-        let waiting = state.meetings.borrow().iter().find_map(|m| {
-            let same = m.warp * LANES == first && m.mask == mask && m.operation == "sync_warp";
-            same.then_some(m.arrived)
-        });
-        if waiting.unwrap_or(0) | 1 << lane == mask {
-            state.clocks.share(lanes(mask).map(|other| first + other));
-        }
-        self.exchange("sync_warp", mask, 0, place);
-    }
-
-    /// The lanes that are here together: those that come to the same line before anything else can go on.
-    pub(crate) fn converged(&self, place: Place) -> u32 {
-        self.state().waits.borrow_mut()[self.number as usize] = Wait::Converge { place };
-        self.suspend();
-        self.answer.get()
-    }
-
     /// Ends the launch with a message.
     pub(crate) fn refuse(&self, message: String, place: Place) -> ! {
         let (kernel, block, thread) = (self.state().kernel, self.block, self.thread);
         self.fail(Error::Panicked { kernel, block, thread, message, place: Some(place) })
     }
-}
-
-/// The lanes of a mask, in order.
-pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = u32> + Clone {
-    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// Unwinds a thread.
@@ -194,14 +126,6 @@ pub(super) enum Wait {
     Cluster { place: Place },
     Grid { place: Place },
     Ended,
-}
-
-/// Lanes that came to a warp operation.
-struct Meeting {
-    warp: u32,
-    mask: u32,
-    operation: &'static str,
-    arrived: u32,
 }
 
 /// What the threads of a block share.
@@ -435,107 +359,4 @@ impl Block<'_> {
         }
         Ok(())
     }
-
-    fn failure(&self, panic: Box<dyn Any + Send>, thread: u32) -> Error {
-        match panic.downcast::<Failure>() {
-            Ok(failure) => failure.0,
-            Err(panic) => Error::Panicked {
-                kernel: self.kernel,
-                block: coordinates(self.number, self.shape.grid),
-                thread: coordinates(u64::from(thread), self.shape.block),
-                message: message(&*panic),
-                place: None,
-            },
-        }
-    }
-
-    /// A copy that reported to an mbarrier at which nobody waited for it.
-    pub(super) fn unseen_copy(&self, state: &State) -> Option<Error> {
-        let (number, place) = state.unseen_copy()?;
-        let block = coordinates(self.number, self.shape.grid);
-        let thread = coordinates(u64::from(number), self.shape.block);
-        let what = "a load of the copy engine";
-        Some(Error::LeftoverCopy { kernel: self.kernel, block, thread, what, place })
-    }
-
-    /// Why no thread can go on.
-    #[cold]
-    pub(super) fn stuck(&self, state: &State) -> Error {
-        let (waits, kernel) = (state.waits.borrow(), self.kernel);
-        let block = coordinates(self.number, self.shape.grid);
-        let thread = |number: usize| coordinates(number as u64, self.shape.block);
-        let lanes_wait = |(number, wait): (usize, &Wait)| match *wait {
-            Wait::Lanes { operation, mask, place } => Some((number, operation, mask, place)),
-            _ => None,
-        };
-        if let Some((number, operation, mask, place)) = waits.iter().enumerate().find_map(lanes_wait) {
-            let lane = |lane: u32| match waits.get(number / 32 * 32 + lane as usize) {
-                None => Some(Whereabouts::NotInBlock),
-                Some(Wait::Ended) => Some(Whereabouts::Ended),
-                Some(&Wait::Lanes { operation: o, mask: m, .. }) if o == operation && m == mask => None,
-                Some(&Wait::Lanes { operation, place, .. }) => Some(Whereabouts::Waits { operation, place }),
-                Some(&Wait::Barrier { place }) => {
-                    Some(Whereabouts::Waits { operation: "a barrier of the block", place })
-                }
-                Some(&Wait::Mbarrier { place, .. }) => {
-                    Some(Whereabouts::Waits { operation: "an mbarrier's wait", place })
-                }
-                Some(&Wait::Named { place, .. }) => Some(Whereabouts::Waits { operation: "a named barrier", place }),
-                Some(&Wait::Cluster { place }) => {
-                    Some(Whereabouts::Waits { operation: "the cluster's barrier", place })
-                }
-                Some(&Wait::Grid { place }) => Some(Whereabouts::Waits { operation: "the grid's barrier", place }),
-                Some(Wait::Converge { .. } | Wait::Nothing) => unreachable!("such threads can go on"),
-            };
-            let missing = lanes(mask).filter_map(|l| lane(l).map(|whereabouts| (l, whereabouts))).collect();
-            return Error::LanesMissing { kernel, block, waiting: thread(number), operation, mask, missing, place };
-        }
-        let incomplete = |(number, wait): (usize, &Wait)| match *wait {
-            Wait::Mbarrier { address, place } => Some((number, state.lacking(address), place)),
-            Wait::Named { id, place } => Some((number, state.named.borrow()[id as usize].lacking(id), place)),
-            _ => None,
-        };
-        // SAFETY: the group outlives its blocks.
-        let group = unsafe { &*state.group };
-        let between_blocks = |(number, wait): (usize, &Wait)| match *wait {
-            Wait::Cluster { place } => Some((number, group.lacking_cluster(state.position), place)),
-            Wait::Grid { place } => Some((number, group.lacking_grid(), place)),
-            _ => None,
-        };
-        let barriers = waits.iter().enumerate().filter_map(between_blocks);
-        let barriers = barriers.filter(|_| !waits.iter().any(|wait| matches!(wait, Wait::Barrier { .. })));
-        let mut incomplete = waits.iter().enumerate().filter_map(incomplete).chain(barriers);
-        if let Some((number, what, place)) = incomplete.next() {
-            let waiting_count = 1 + incomplete.filter(|(_, other, _)| *other == what).count();
-            return Error::WaitsForever { kernel, block, waiting: thread(number), waiting_count, what, place };
-        }
-        let first = |wanted: fn(&Wait) -> bool| waits.iter().position(wanted).unwrap_or(0);
-        let (waiting, ended) = (first(|w| matches!(w, Wait::Barrier { .. })), first(|w| matches!(w, Wait::Ended)));
-        let waiting_count = waits.iter().filter(|wait| matches!(wait, Wait::Barrier { .. })).count();
-        let Wait::Barrier { place } = waits[waiting] else { unreachable!("some thread waits") };
-        let ended_count = waits.len() - waiting_count;
-        let (waiting, ended) = (thread(waiting), thread(ended));
-        Error::BarrierNotReached { kernel, block, waiting, place, ended, waiting_count, ended_count }
-    }
-}
-
-/// Answers threads in `activemask`: those of a warp that wait at one line are together. False if there are none.
-pub(super) fn converge(state: &State) -> bool {
-    let waits = state.waits.borrow().clone();
-    let place = |number: usize| match waits[number] {
-        Wait::Converge { place } => Some(place),
-        _ => None,
-    };
-    for number in 0..waits.len() {
-        let Some(here) = place(number) else { continue };
-        let warp = number / 32 * 32..(number / 32 * 32 + 32).min(waits.len());
-        let mask = warp.filter(|&other| place(other) == Some(here)).fold(0, |mask, other| mask | 1 << (other % 32));
-        state.release(std::iter::once(number as u32), |context| context.answer.set(mask));
-    }
-    !state.released.borrow().is_empty()
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_string())
 }

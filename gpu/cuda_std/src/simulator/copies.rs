@@ -161,6 +161,7 @@ impl Context {
         let (state, local) = self.owner(to, place);
         state.window.copied(local..local + tensor.box_bytes() as u32, copied);
         for (offset, inside, host) in tensor.pieces(at, to) {
+            watch::raw_reads(host, inside.len(), place);
             // SAFETY: the whole box lies in shared memory, a swizzle stays within 128 bytes of it; the part inside lies in the
             // tensor, which is valid by `from_tensor`.
             unsafe {
@@ -210,6 +211,7 @@ impl Context {
         let copied = self.mbarrier_copy(barrier, "load_bytes", place);
         let (state, local) = self.owner(to, place);
         state.window.copied(local..local + bytes, copied);
+        watch::raw_reads(from, bytes as usize, place);
         // SAFETY: resolved; by the caller.
         unsafe { target.copy_from_nonoverlapping(from, bytes as usize) };
         self.mbarrier_change(barrier, Change { completed_bytes: bytes, ..Change::NONE }, "load_bytes", place);
@@ -263,6 +265,7 @@ impl Context {
         for Later { to, from, bytes: [bytes, read], place, .. } in done {
             self.shared_access(to, bytes as usize, Kind::Write, place);
             let target = self.resolve(to, bytes as usize, bytes as usize, place);
+            watch::raw_reads(from, read as usize, place);
             // SAFETY: resolved; what is read is initialised, by the promise of `cp_async::copy`.
             unsafe {
                 target.copy_from_nonoverlapping(from, read as usize);

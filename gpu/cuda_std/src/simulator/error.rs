@@ -150,7 +150,7 @@ pub enum Error {
         kernel: &'static str,
         /// The read.
         access: Box<Access>,
-        /// The element of its view.
+        /// The element of its view; of its buffer, where it was read through a raw pointer.
         index: usize,
     },
     /// Two threads touched one element, at least one wrote, and nothing orders the two.

@@ -9,8 +9,9 @@
 //! Threads of a block run in order between barriers; [`Options::seed`] tries other orders. Copies of the copy engine
 //! (TMA) are made at once, those of `cp_async` when they are waited for; that readers wait is checked for both, and that nothing is
 //! left when a thread ends. What the simulator doesn't see: a missing `tma::fence_async` between a thread's own writes and the
-//! copy engine, when a copy really happens, how long anything takes, and accesses that go through raw pointers:
-//! only those through `Global`, `GlobalMut`, `GlobalAtomic`, `Shared` and `SharedSlice` are watched.
+//! copy engine (the asynchronous proxy), when a copy really happens, how long anything takes, and accesses that go through raw pointers:
+//! only those through `Global`, `GlobalMut`, `GlobalAtomic`, `Shared` and `SharedSlice` are watched, and what a kernel tells by
+//! [`note_reads`](crate::global::note_reads).
 
 mod block;
 mod clocks;

@@ -52,6 +52,11 @@ pub(crate) fn is_written(address: usize, bytes: usize) -> bool {
     with(address, |region, offset| region.is_written(offset, bytes)).unwrap_or(true)
 }
 
+/// Where the first of these bytes without contents lies, counted from the start of its memory.
+pub(crate) fn first_unwritten(address: usize, bytes: usize) -> Option<usize> {
+    with(address, |region, offset| (offset..offset + bytes).find(|&byte| !region.is_written(byte, 1))).flatten()
+}
+
 /// Calls f with the region that holds the address, unless all of it is written, and the address's place in it.
 fn with<R>(address: usize, f: impl FnOnce(&Region, usize) -> R) -> Option<R> {
     let regions = regions();
@@ -99,6 +104,7 @@ mod tests {
         assert!(is_written(address + 60, 8) && !is_written(address + 59, 8) && !is_written(address + 61, 8));
         wrote(address + 199, 1);
         assert!(is_written(address + 199, 1) && !is_written(address + 198, 2));
+        assert_eq!((first_unwritten(address + 60, 8), first_unwritten(address + 60, 9)), (None, Some(68)));
         wrote(address, 200);
         assert!(is_written(address, 200));
         forget(address);

@@ -365,6 +365,16 @@ pub(crate) fn read_only<T>(address: *const T, index: usize, place: Place) {
     }
 }
 
+/// Notes a read of `len` elements through a raw pointer.
+#[inline]
+pub(crate) fn raw_reads<T>(start: *const T, len: usize, place: Place) {
+    if super::is_watched()
+        && let Some(byte) = uninitialized::first_unwritten(start as usize, len * size_of::<T>())
+    {
+        unwritten(byte / size_of::<T>().max(1), Kind::Read, place);
+    }
+}
+
 /// Notes that a whole view is reached through a raw pointer from here on.
 #[inline]
 pub(crate) fn escapes<T>(address: *const T, len: usize) {
@@ -387,9 +397,15 @@ fn watched(address: usize, bytes: usize, index: usize, kind: Kind, place: Place)
 
 #[cold]
 fn expect_written(address: usize, bytes: usize, index: usize, kind: Kind, place: Place) {
+    if !uninitialized::is_written(address, bytes) {
+        unwritten(index, kind, place);
+    }
+}
+
+/// Ends the launch, if it is watched.
+fn unwritten(index: usize, kind: Kind, place: Place) {
     if let Some(context) = current()
         && context.state().global.is_some()
-        && !uninitialized::is_written(address, bytes)
     {
         let access = Record::new(context, kind, place).access(context);
         context.fail(Error::UnwrittenGlobal { kernel: context.state().kernel, access, index });

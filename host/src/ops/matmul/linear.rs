@@ -148,12 +148,12 @@ where
         })
     }
 
-    /// Zeroes elements with this probability and scales the others up. The gradient's call needs the same seed.
-    ///
-    /// # Panics
-    /// Unless 0 <= `probability` < 1.
+    /// Zeroes elements with this probability, from 0 to 1, and scales the others up. The gradient's call needs the same seed. Another
+    /// number is [`Error::NotAProbability`] when the product is asked for.
     pub fn dropout(self, probability: f64, seed: u64) -> Linear<'a, L, T, O, Dropout<E>, P> {
-        self.extend(|epilogue| epilogue.dropout(probability, seed), |_| Ok(()))
+        let dropout = self.epilogue.dropout(probability, seed);
+        // With an error nothing runs.
+        self.extend(|epilogue| dropout.unwrap_or(Dropout::nothing(epilogue)), |_| Ok(dropout.map(drop)?))
     }
 
     /// Beside the result, the sum of each feature over the samples, before it is rounded: a bias's gradient, if the result is
