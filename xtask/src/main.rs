@@ -7,6 +7,7 @@ mod bundle;
 mod demo;
 mod device_crate;
 mod doctor;
+mod new;
 mod setup;
 mod table;
 mod test;
@@ -28,6 +29,7 @@ enum Command {
     BuildPtx(build_ptx::BuildPtx),
     Accuracy(accuracy::Accuracy),
     Verify(verify::Verify),
+    New(new::New),
     Demo(demo::Demo),
     Test(test::Test),
     Bundle(bundle::Bundle),
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::BuildPtx(command) => command.run(),
         Command::Accuracy(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::New(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),
