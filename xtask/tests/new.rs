@@ -58,7 +58,9 @@ impl Project {
         let output = command.output().expect("cargo starts");
         let (printed, messages) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{command:?}\n{printed}\n{messages}");
-        assert!(!messages.contains("warning:"), "{command:?}\n{messages}");
+        let expected = "no GPU kernels in this build";
+        let warned = messages.lines().any(|line| line.starts_with("warning:") && !line.contains(expected));
+        assert!(!warned, "{command:?}\n{messages}");
         printed
     }
 
