@@ -75,6 +75,7 @@ fn memory_of_cudarc(runtime: &Runtime, device: usize) -> Outcome {
     // Waits for what was submitted here.
     drop(ours);
     let after = stream.clone_dtoh(&*theirs)?;
+    stream.synchronize()?;
     println!("cudarc's memory after relu: {after:?}");
     expect_close("cudarc's memory", &after, &[0.0, 2.0, 0.0], 0.0)
 }

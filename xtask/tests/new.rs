@@ -66,6 +66,9 @@ impl Project {
 
     /// Everything that its README says, without the time that a real benchmark takes.
     fn use_it(&self, expected: &str) {
+        let formatted = Command::new("cargo").args(["fmt", "--all", "--check"]).current_dir(self.path()).output();
+        let formatted = formatted.expect("rustfmt starts");
+        assert!(formatted.status.success(), "{}", text(&formatted.stdout));
         self.cargo(&["test", "--all-targets"]);
         let printed = self.cargo(&["run"]);
         let (device, results) = printed.split_once('\n').expect("two lines");
@@ -77,13 +80,8 @@ impl Project {
 
 #[test]
 fn activation() {
-    let project = Project::new("my-snake", &[]);
     // snake(2) with a = 2: 2 + sin²(4) / 2; its derivative 1 + sin(8).
-    project.use_it("     2   2.286375   1.989358");
-    // As rustfmt wants it.
-    let formatted =
-        Command::new("cargo").args(["fmt", "--all", "--check"]).current_dir(project.path()).output().unwrap();
-    assert!(formatted.status.success(), "{}", text(&formatted.stdout));
+    Project::new("my-snake", &[]).use_it("     2   2.286375   1.989358");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpsmith::Runtime;
+
 use {{crate}}::{Snake, operations};
 
 fn speed(criterion: &mut Criterion) {

@@ -1,6 +1,7 @@
 //! Prints the activation and its derivative at a few places.
 
 use warpsmith::Runtime;
+
 use {{crate}}::{Snake, operations};
 
 fn main() -> warpsmith::Result<()> {

@@ -1,6 +1,7 @@
 //! The activation and its gradient against their formulas, written down separately in f64, on every device that there is.
 
 use warpsmith::Runtime;
+
 use {{crate}}::{Snake, operations};
 
 fn forward(a: f64, x: f64) -> f64 {

@@ -2,6 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpsmith::{Matrix, Runtime};
+
 use {{crate}}::{SoftCap, capped, operations};
 
 fn speed(criterion: &mut Criterion) {

@@ -1,6 +1,7 @@
 //! Runs the product once, on numbers that would be large without the cap.
 
 use warpsmith::{Matrix, Runtime};
+
 use {{crate}}::{SoftCap, capped, operations};
 
 fn main() -> warpsmith::Result<()> {

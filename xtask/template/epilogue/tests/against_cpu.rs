@@ -1,6 +1,7 @@
 //! The product against three loops in f64, on every device that there is.
 
 use warpsmith::{Matrix, Runtime};
+
 use {{crate}}::{SoftCap, capped, operations};
 
 fn devices() -> Vec<Runtime> {

@@ -1,6 +1,7 @@
 //! The kernel beside a copy in the same memory: what the device could do at best.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use {{crate}}::{axpy, runtime};
 
 fn speed(criterion: &mut Criterion) {

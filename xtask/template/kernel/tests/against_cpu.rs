@@ -1,6 +1,7 @@
 //! The kernel against a loop in plain Rust, in the simulator and on the GPU if there is one.
 
 use warpsmith::{Error, Runtime};
+
 use {{crate}}::axpy;
 
 fn devices() -> Vec<Runtime> {
