@@ -29,14 +29,13 @@ fn product_bias_and_cap() -> warpsmith::Result<()> {
                 &runtime.buffer_from(&bias)?,
                 &mut y,
             )?;
-            let y = y.as_view().to_vec()?;
-            for (sample, feature) in (0..samples).flat_map(|sample| (0..features).map(move |feature| (sample, feature))) {
-                let product = |i| f64::from(w[feature + i * features]) * f64::from(x[i + sample * inputs]);
+            for (i, got) in y.as_view().to_vec()?.into_iter().enumerate() {
+                let (feature, sample) = (i % features, i / features);
+                let product = |j| f64::from(w[feature + j * features]) * f64::from(x[j + sample * inputs]);
                 let sum = (0..inputs).map(product).sum::<f64>() + f64::from(bias[feature]);
                 let expected = f64::from(limit) * (sum / f64::from(limit)).tanh();
                 // A sum of k products, each of up to 4, has an error of at most 4 k roundings.
                 let bound = (4 * inputs * inputs + 16) as f64 * f64::from(f32::EPSILON);
-                let got = y[feature + sample * features];
                 let place = format!("feature {feature} of sample {sample}, {inputs} inputs, on {runtime}");
                 assert!((f64::from(got) - expected).abs() <= bound, "{place}: {got}, expected {expected}");
             }
