@@ -13,7 +13,9 @@ mod relu_grids;
 mod simulator;
 mod streams_and_events;
 
-use warpsmith::{Event, Runtime, Stream};
+use std::time::Duration;
+
+use warpsmith::{Runtime, Stream};
 
 /// What an example returns: an error if its result is not what plain Rust computes.
 pub type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -72,10 +74,13 @@ fn numbers(count: usize, seed: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 2_654_435_761 + seed * 40_503) % 2001) as f32 / 1000.0 - 1.0).collect()
 }
 
-/// How long work takes on its device: submitted once to warm up, and then once between two events.
-fn time(stream: &Stream, mut work: impl FnMut() -> warpsmith::Result<()>) -> warpsmith::Result<std::time::Duration> {
+/// How long work takes on its device, between two events: on a GPU the mean of some runs after a first one.
+fn time(stream: &Stream, mut work: impl FnMut() -> warpsmith::Result<()>) -> warpsmith::Result<Duration> {
+    let runs = if stream.runtime().is_cuda() { 20 } else { 1 };
     work()?;
-    let start: Event = stream.record()?;
-    work()?;
-    stream.record()?.elapsed_since(&start)
+    let start = stream.record()?;
+    for _ in 0..runs {
+        work()?;
+    }
+    Ok(stream.record()?.elapsed_since(&start)? / runs)
 }

@@ -48,7 +48,7 @@ function! {
     } |x, y| if least <= y && y <= most { x } else { otherwise }
 }
 
-/// out[i] = f(x[i], y[i]), compiled for each `F`, which is inlined.
+/// `out[i] = f(x[i], y[i])`, compiled for each `F`, which is inlined.
 #[kernel]
 pub fn zip_with<F: Function>(f: F, x: Global<f32>, y: Global<f32>, mut out: GlobalMut<f32>) {
     for i in thread::elements(out.len()) {

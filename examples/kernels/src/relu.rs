@@ -8,7 +8,7 @@ pub fn relu(x: f32) -> f32 {
     if x <= 0.0 { 0.0 } else { x }
 }
 
-/// y[i] = relu(x[i]). Right for every grid: [`thread::elements`] gives each thread elements that are its own and exist.
+/// `y[i] = relu(x[i])`. Right for every grid: [`thread::elements`] gives each thread elements that are its own and exist.
 #[kernel]
 pub fn relu_1d(x: Global<f32>, mut y: GlobalMut<f32>) {
     for i in thread::elements(y.len()) {

@@ -19,7 +19,7 @@ use template::{Kind, Source};
 pub struct New {
     /// The project's name, and the new folder's: lower-case letters, digits, `-` and `_`, a letter first
     name: String,
-    /// An activation function of your own, forward and backward [default]
+    /// An activation function of your own, forward and backward: the default
     #[arg(long, group = "kind")]
     activation: bool,
     /// A kernel of your own, launched with checked arguments

@@ -3,7 +3,7 @@
 
 use cuda_std::prelude::*;
 
-/// y[i] = a * x[i] + y[i]
+/// `y[i] = a * x[i] + y[i]`
 #[kernel]
 pub fn axpy(a: f32, x: Global<f32>, mut y: GlobalMut<f32>) {
     // This thread's elements, whatever the grid: nobody else may write them, so nothing here is unsafe.
