@@ -34,6 +34,11 @@ fn device_code(archive: &Path) -> Result<(), String> {
     if env::var_os("CARGO_FEATURE_CUDA").is_none() {
         return Err("the crate `warpsmith` was built without its feature `cuda`; enable it".into());
     }
+    if env::var_os("CARGO_FEATURE_BUILT_IN_KERNELS").is_none() {
+        let reason = "the crate `warpsmith` was built without its feature `built-in-kernels`; enable it, or call \
+                      Ops::<Kernels>::on(stream) with a library of your own that has the instance";
+        return Err(reason.into());
+    }
     if variables::skip_device_build() {
         return Err(format!("{} was set when they were built; unset it and build again", variables::SKIP_DEVICE_BUILD));
     }

@@ -1,6 +1,7 @@
 //! A block of memory on a runtime's device, shared by the buffer that owns it and the graphs that use it.
 
 use std::alloc::Layout;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,6 +29,8 @@ struct Inner {
     /// The stream whose cache it goes back to.
     home: u8,
     marks: Marks,
+    /// What another library's memory is kept alive by; none for memory of ours.
+    owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 /// The bytes of `count` elements of `T`, if they fit the address space.
@@ -43,8 +46,9 @@ pub(crate) fn byte_length<T>(operation: &'static str, count: usize) -> Result<us
 impl Block {
     /// A block of `bytes`, with any contents; zeros on the CPU, where Rust forbids to read anything else.
     pub(crate) fn new(runtime: &Runtime, bytes: usize, home: u8) -> Result<Self> {
-        let inner =
-            |address, size, marks| Self(Arc::new(Inner { runtime: runtime.clone(), address, size, home, marks }));
+        let inner = |address, size, marks| {
+            Self(Arc::new(Inner { runtime: runtime.clone(), address, size, home, marks, owner: None }))
+        };
         match &runtime.0.backend {
             _ if bytes == 0 => Ok(inner(EMPTY_ADDRESS, 0, Marks::unused())),
             Backend::Host(counters) => {
@@ -59,6 +63,12 @@ impl Block {
                 Ok(inner(address, size, Marks::new(cuda, home)))
             }
         }
+    }
+
+    /// Memory of another library, to which nothing has been submitted here. It is given up by dropping the owner.
+    pub(crate) fn foreign(runtime: &Runtime, address: u64, size: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+        let (runtime, marks) = (runtime.clone(), Marks::unused());
+        Self(Arc::new(Inner { runtime, address, size, home: 0, marks, owner: Some(owner) }))
     }
 
     #[inline]
@@ -122,6 +132,9 @@ fn allocate_host(runtime: &Runtime, bytes: usize) -> Result<u64> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if let Some(owner) = self.owner.take() {
+            return crate::foreign::give_up(&self.runtime, owner);
+        }
         if self.size == 0 {
             return;
         }

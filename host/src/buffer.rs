@@ -34,6 +34,12 @@ impl<T: DeviceCopy> Buffer<T> {
         Ok(Self { block, len, elements: PhantomData })
     }
 
+    /// # Safety
+    /// The block must hold `len` initialised elements, aligned to `T`.
+    pub(crate) unsafe fn from_block(block: Block, len: usize) -> Self {
+        Self { block, len, elements: PhantomData }
+    }
+
     /// Elements.
     #[inline]
     pub fn len(&self) -> usize {

@@ -113,6 +113,18 @@ pub enum Error {
         /// The runtime it belongs to.
         found: String,
     },
+    /// Memory of another library can't be a buffer.
+    #[error("{operation}: the address {address:#x} {what}; {remedy}")]
+    ForeignMemory {
+        /// What was attempted.
+        operation: &'static str,
+        /// The address.
+        address: u64,
+        /// What is wrong with it.
+        what: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The operation needs host memory, but the buffer lives on a GPU, or the reverse.
     #[error("{operation} is not possible on {device}; {remedy}")]
     Unsupported {

@@ -17,9 +17,14 @@ thread_local! {
     static CAPTURING: Cell<u32> = const { Cell::new(0) };
 }
 
+/// Whether this thread captures a graph.
+pub(crate) fn is_capturing() -> bool {
+    CAPTURING.get() > 0
+}
+
 /// An error while this thread captures a graph.
 pub(crate) fn forbid(operation: &'static str, remedy: &'static str) -> Result<()> {
-    if CAPTURING.get() == 0 { Ok(()) } else { Err(Error::Capture { operation, remedy }) }
+    if is_capturing() { Err(Error::Capture { operation, remedy }) } else { Ok(()) }
 }
 
 /// Work captured from a stream, with the state it works on. On the CPU runtime, the closure itself.

@@ -12,6 +12,7 @@ mod env;
 mod error;
 mod event;
 mod fault;
+mod foreign;
 mod graph;
 mod kernel;
 mod launch;

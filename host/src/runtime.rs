@@ -111,6 +111,11 @@ impl Runtime {
         Self::cuda(0).unwrap_or_else(|error| Self::host(Device::cpu(), Some(error.to_string())))
     }
 
+    /// The first GPU, or else the simulator, for programs with kernels of their own; [`reason`](Self::reason) says why.
+    pub fn for_kernels() -> Self {
+        Self::cuda(0).unwrap_or_else(|error| Self::host(Device::simulator(), Some(error.to_string())))
+    }
+
     /// GPU number `index`.
     ///
     /// # Errors
@@ -146,7 +151,7 @@ impl Runtime {
         &self.0.device
     }
 
-    /// Why [`Runtime::new`] took the CPU; `None` on a GPU, and where the CPU was asked for.
+    /// Why [`Runtime::new`] took the CPU or [`Runtime::for_kernels`] the simulator; `None` on a GPU, and where these were asked for.
     pub fn reason(&self) -> Option<&str> {
         self.0.reason.as_deref()
     }

@@ -8,6 +8,7 @@ mod demo;
 mod device_crate;
 mod doctor;
 mod inspect;
+mod new;
 mod profile;
 mod sanitize;
 mod setup;
@@ -35,6 +36,7 @@ enum Command {
     Inspect(inspect::Inspect),
     Sanitize(sanitize::Sanitize),
     Profile(profile::Profile),
+    New(new::New),
     Demo(demo::Demo),
     Test(test::Test),
     Bundle(bundle::Bundle),
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Inspect(command) => command.run(),
         Command::Sanitize(command) => command.run(),
         Command::Profile(command) => command.run(),
+        Command::New(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),

@@ -1,7 +1,9 @@
 //! Buffers, views, matrices, pinned memory, and the cache of memory.
 
+use std::sync::Arc;
+
 use super::{Outcome, ensure, ensure_error};
-use crate::{DeviceCopy, Error, Matrix, Runtime, View, ViewMut};
+use crate::{Buffer, DeviceCopy, Error, Matrix, Runtime, View, ViewMut};
 
 pub fn buffers(runtime: &Runtime) -> Outcome {
     let host: Vec<u32> = (0..1000).collect();
@@ -42,6 +44,32 @@ pub fn buffers(runtime: &Runtime) -> Outcome {
     let mut target = [0; 10];
     runtime.default_stream().read_into(&b, &mut target)?;
     ensure!(target[..] == b.to_vec()?, "read into a slice");
+    Ok(())
+}
+
+/// Another buffer plays the other library.
+pub fn foreign(runtime: &Runtime) -> Outcome {
+    let theirs = Arc::new(runtime.buffer_from(&[1.0f32, 2.0, 3.0])?);
+    runtime.synchronize()?;
+    let start = std::ptr::with_exposed_provenance_mut(theirs.device_address() as usize);
+    let bytes = runtime.memory().bytes_in_use;
+    // SAFETY: three elements of this device, owned by what is handed over, and not touched before the buffer is gone.
+    let mut ours = unsafe { Buffer::<f32>::from_raw_parts(runtime, start, 3, Arc::clone(&theirs)) }?;
+    ensure!(ours.device_address() == theirs.device_address(), "nothing is copied");
+    runtime.stream()?.fill(ours.slice_mut(1..)?, 7.0)?;
+    ensure!(ours.to_vec()? == [1.0, 7.0, 7.0], "written on another stream, then read");
+    ensure!(runtime.memory().bytes_in_use == bytes, "nothing is allocated");
+    ensure!(Arc::strong_count(&theirs) == 2, "the owner is kept");
+    drop(ours);
+    ensure!(Arc::strong_count(&theirs) == 1, "the owner is given up");
+    ensure!(theirs.to_vec()? == [1.0, 7.0, 7.0], "the memory is still there");
+
+    // SAFETY: nothing is read or written.
+    let refused = |start, len| unsafe { Buffer::<f32>::from_raw_parts(runtime, start, len, ()) };
+    ensure_error!(refused(std::ptr::null_mut(), 1), Error::ForeignMemory { address: 0, .. });
+    ensure_error!(refused(start.wrapping_byte_add(2), 1), Error::ForeignMemory { .. });
+    ensure_error!(refused(start, usize::MAX), Error::SizeOverflow { .. });
+    ensure!(refused(std::ptr::null_mut(), 0)?.is_empty(), "no elements need no address");
     Ok(())
 }
 

@@ -19,6 +19,7 @@ pub type Check = (&'static str, fn(&Runtime) -> Outcome);
 pub const EVERYWHERE: &[Check] = &[
     ("buffers", memory::buffers),
     ("fills", memory::fills),
+    ("foreign memory", memory::foreign),
     ("empty buffers", memory::empty),
     ("other runtimes", memory::other_runtimes),
     ("matrices", memory::matrices),

@@ -103,6 +103,8 @@ fn driver_without_device() {
 fn child_without_device() {
     assert!(matches!(Runtime::cuda(0), Err(Error::NoDevice)));
     assert!(Runtime::new().reason().unwrap().contains("no device"));
+    let runtime = Runtime::for_kernels();
+    assert!(runtime.is_simulator() && runtime.reason().unwrap().contains("no device"));
 }
 
 #[test]

@@ -4,12 +4,7 @@
 //! // build.rs of a program whose kernels live in ./kernels
 //! use cuda_builder::{Arch, CudaBuilder};
 //!
-//! let out = std::path::PathBuf::from(std::env::var("OUT_DIR").unwrap());
-//! CudaBuilder::new("kernels")
-//!     .archs(&[Arch::SM_80, Arch::SM_90A])
-//!     .copy_to(out.join("kernels.zip"))
-//!     .build()
-//!     .unwrap();
+//! CudaBuilder::new("kernels").archs(&[Arch::SM_80, Arch::SM_90A]).embed("kernels.zip");
 //! ```
 //!
 //! The crate is compiled once, for no architecture in particular, to LLVM bitcode by a nested cargo. The linker step
@@ -32,6 +27,8 @@ mod cache;
 mod compile;
 #[cfg(feature = "build")]
 pub mod discover;
+#[cfg(feature = "build")]
+mod embed;
 #[cfg(feature = "build")]
 mod error;
 #[cfg(feature = "build")]

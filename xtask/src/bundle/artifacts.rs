@@ -32,7 +32,7 @@ impl Kind {
         match self {
             Kind::Tests => "warpsmith-tests",
             Kind::Benches => "warpsmith-benches",
-            Kind::Examples => "warpsmith",
+            Kind::Examples => "warpsmith-examples",
         }
     }
 
@@ -40,7 +40,7 @@ impl Kind {
         match self {
             Kind::Tests => &["test", "--release", "--no-run", "--tests"],
             Kind::Benches => &["bench", "--no-run", "--benches"],
-            Kind::Examples => &["build", "--release", "--examples"],
+            Kind::Examples => &["build", "--release", "--bins"],
         }
     }
 
@@ -48,7 +48,7 @@ impl Kind {
         match self {
             Kind::Tests => "test",
             Kind::Benches => "bench",
-            Kind::Examples => "example",
+            Kind::Examples => "bin",
         }
     }
 }
