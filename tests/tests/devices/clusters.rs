@@ -71,9 +71,9 @@ fn shared_memory_of_other_blocks(runtime: &Runtime) -> TestResult {
 }
 
 fn atomics_of_a_cluster(runtime: &Runtime) -> TestResult {
-    fn check<T: DeviceCopy + Default + 'static>(runtime: &Runtime, from: fn(i32) -> T, to: fn(T) -> f64) -> TestResult
+    fn check<T>(runtime: &Runtime, from: fn(i32) -> T, to: fn(T) -> f64) -> TestResult
     where
-        T: cuda_std::atomic::AtomicValue,
+        T: DeviceCopy + Default + cuda_std::atomic::AtomicValue + 'static,
         TestKernels: Has<cluster_atomics<T>>,
     {
         runtime.register::<TestKernels>(TEST_KERNELS)?;

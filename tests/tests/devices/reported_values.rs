@@ -1,6 +1,8 @@
 //! Inputs at which other libraries' activations went wrong, each taken for its whole kind: every activation, every element type, forward
 //! and gradient, on every device, against f64. And what the conventions promise: NaN, signed zeros, kinks.
 
+#![expect(clippy::excessive_precision, reason = "values from 60-digit arithmetic, as they were printed")]
+
 use warpsmith::ops::Ops;
 use warpsmith::{Element, Has, Kernels, Matrix, Runtime, bf16, f16};
 use warpsmith_gpu::accuracy::{Digits, largest_input, terms};

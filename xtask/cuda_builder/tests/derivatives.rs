@@ -59,7 +59,10 @@ fn build() -> DeviceCode {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("device");
     let builder = || CudaBuilder::new(folder.path()).archs(&[Arch::SM_80]).target_dir(&target);
     // Without ptxas there are no cubins.
-    builder().cubins(true).build().or_else(|_| builder().build()).unwrap_or_else(|error| panic!("{error}"))
+    match builder().cubins(true).build() {
+        Ok(code) => code,
+        Err(_) => builder().build().unwrap_or_else(|error| panic!("{error}")),
+    }
 }
 
 /// Instructions of each entry: of the machine, or of PTX.
