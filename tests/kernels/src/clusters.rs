@@ -68,6 +68,25 @@ pub fn cluster_exchange(input: Global<u32>, mut output: GlobalMut<u32>) {
     }
 }
 
+/// A cluster of two blocks of 64 threads, of which the upper half arrives and ends. The others meet twice more: for each of them, what the
+/// same thread of the other block gave.
+#[kernel(module = "clusters", arch = "sm_90", ptx = "8.0", cluster = 2, block = 64)]
+pub fn leave_after_arrival(input: Global<u32>, mut output: GlobalMut<u32>) {
+    let theirs = shared_array![u32; 32];
+    let t = thread::thread_idx_x();
+    cluster::arrive();
+    if t < 32 {
+        let i = (thread::block_idx_x() * 32 + t) as usize;
+        cluster::wait();
+        // SAFETY: each thread writes one element of the other block, which has arrived, and reads its own behind the next barrier.
+        unsafe {
+            cluster::write(cluster::map(theirs.address().offset(t * 4), cluster::block_rank() ^ 1), input[i]);
+            cluster::sync();
+            output.write(i, theirs.read(t as usize));
+        }
+    }
+}
+
 /// How many numbers [`cluster_atomics()`] writes.
 pub const CLUSTER_ATOMICS: usize = 6;
 

@@ -34,7 +34,9 @@ use crate::asynchronous::{
 };
 use crate::atomics::{arithmetic, bitwise, handed_on, histogram, last_block_sum, orderings};
 use crate::blocks::{barriers, block_operations, carved};
-use crate::clusters::{cluster_atomics, cluster_exchange, cluster_indices, multicast, neighbour_sums};
+use crate::clusters::{
+    cluster_atomics, cluster_exchange, cluster_indices, leave_after_arrival, multicast, neighbour_sums,
+};
 use crate::echo::{
     Aligned, Nested, Padded, echo_after_odd, echo_array, echo_many, echo_nothing, echo_slice, echo_value,
 };
@@ -106,6 +108,7 @@ kernels! {
     tile_sums;
     cluster_indices;
     cluster_exchange;
+    leave_after_arrival;
     cluster_atomics<{i32, u32, i64, u64, f32, f64, f16, bf16}>;
     multicast;
     neighbour_sums;

@@ -3,7 +3,8 @@
 use cuda_std::shared::Layout;
 use test_kernels::TestKernels;
 use test_kernels::clusters::{
-    BOX, CLUSTER_ATOMICS, INDICES, cluster_atomics, cluster_exchange, cluster_indices, multicast, neighbour_sums,
+    BOX, CLUSTER_ATOMICS, INDICES, cluster_atomics, cluster_exchange, cluster_indices, leave_after_arrival, multicast,
+    neighbour_sums,
 };
 use warpsmith::{DeviceCopy, Error, Has, Runtime, Shape, TensorMap, Tiling, bf16, f16};
 use warpsmith_tests::{TEST_KERNELS, TestResult, Tests, random, same_bits, uniform};
@@ -12,6 +13,7 @@ pub const TESTS: Tests = Tests {
     kernels: &[
         ("indices", indices),
         ("shared_memory_of_other_blocks", shared_memory_of_other_blocks),
+        ("threads_that_leave_after_arrival", threads_that_leave_after_arrival),
         ("atomics_of_a_cluster", atomics_of_a_cluster),
         ("boxes_for_all_blocks", boxes_for_all_blocks),
         ("grids_that_wait", grids_that_wait),
@@ -66,6 +68,21 @@ fn shared_memory_of_other_blocks(runtime: &Runtime) -> TestResult {
             [3 * next, 2 * next, 128]
         })
         .collect();
+    assert_eq!(output.to_vec()?, want);
+    Ok(())
+}
+
+/// The arrival of a thread that has ended doesn't stand for another one's.
+fn threads_that_leave_after_arrival(runtime: &Runtime) -> TestResult {
+    if lacks_clusters(runtime) {
+        return Ok(());
+    }
+    runtime.register::<TestKernels>(TEST_KERNELS)?;
+    let kernel = runtime.kernel::<TestKernels, leave_after_arrival>()?;
+    let input: Vec<u32> = (0..8 * 32).map(|i| i * 5 + 2).collect();
+    let (source, mut output) = (runtime.buffer_from(&input)?, runtime.zeros::<u32>(input.len())?);
+    kernel.launch(&runtime.default_stream(), Shape::new([8, 1, 1], [64, 1, 1]), (&source, &mut output))?;
+    let want: Vec<u32> = (0..input.len()).map(|i| input[i ^ 32]).collect();
     assert_eq!(output.to_vec()?, want);
     Ok(())
 }
