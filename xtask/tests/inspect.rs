@@ -83,7 +83,7 @@ fn the_line_of_rust_is_above_its_instruction() {
     let llvm = text(folder.path(), &["multiply_and_add", "--llvm"]).unwrap();
     assert!(llvm.contains("define") && llvm.contains("fma") && !llvm.contains("!dbg"), "{llvm}");
 
-    let measured = ["multiply_and_add", "--resources", "--time-us", "100", "--bytes", "240e6", "--flops", "40e6"];
+    let measured = ["multiply", "--resources", "--time-us", "100", "--bytes", "240e6", "--flops", "40e6"];
     let measured = text(folder.path(), &measured).unwrap();
     assert!(measured.contains("2.400 TB/s") && measured.contains("memory bounds it; 50.0 % of the roof"), "{measured}");
 }
@@ -98,6 +98,8 @@ fn names_that_are_none_get_near_ones() {
     };
     let misspelt = error(&["multiply_add", "--resources"]);
     assert!(misspelt.contains("near it are: multiply_and_add"), "{misspelt}");
+    let several = error(&["--resources", "l", "--time-us", "100", "--bytes", "1"]);
+    assert!(several.contains("the time of one kernel, and 2 kernels are meant"), "{several}");
     let elsewhere = error(&["only_hopper", "--resources", "--arch", "sm_80"]);
     assert!(elsewhere.contains("try --arch sm_90a"), "{elsewhere}");
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use cuda_builder::manifest::{Entry, Module};
 use cuda_builder::{BuildError, discover};
 use rayon::prelude::*;
@@ -56,7 +56,7 @@ pub struct Inspect {
     /// Print registers, memory, spills and occupancy only
     #[arg(long)]
     resources: bool,
-    /// Write everything to one page that opens in a browser, from disk and without a network
+    /// Write everything (with --ptx and --llvm these too) to one page that opens in a browser, from disk and without a network
     #[arg(long)]
     html: bool,
     /// The page's file [default: inspect.html in the target folder]
@@ -124,7 +124,7 @@ impl Inspect {
         let ptxas = discover::ptxas(&[workspace::python_packages()])?.path;
         let only_text = (self.ptx || self.llvm || self.resources) && !self.sass && !self.html;
         let nvdisasm = if only_text { None } else { Some(setup::ensure_tool(Tool::Nvdisasm)?) };
-        let measurements = self.measurements()?;
+        let mut measurements = self.measurements.as_deref().map(Measurement::read).transpose()?.unwrap_or_default();
 
         let archs = assemblable(&ptxas, &self.device_crate.archs())?;
         let wanted: Vec<&String> = self.kernel.iter().collect();
@@ -144,6 +144,7 @@ impl Inspect {
             })
             .collect::<Result<_>>()?;
         let kernels = self.kernels(modules, &texts, assembled);
+        measurements.extend(self.measurement(&latest(&kernels))?);
         let launch = Launch { threads: self.threads, dynamic_shared: self.dynamic_shared };
 
         if self.html {
@@ -234,17 +235,15 @@ impl Inspect {
         kernels
     }
 
-    fn measurements(&self) -> Result<Vec<Measurement>> {
-        let mut all = match &self.measurements {
-            Some(path) => Measurement::read(path)?,
-            None => Vec::new(),
+    /// The measurement that the options give: of the one kernel that is meant.
+    fn measurement(&self, kernels: &[&Kernel<'_>]) -> Result<Option<Measurement>> {
+        let Some(time_us) = self.time_us else { return Ok(None) };
+        let [kernel] = kernels else {
+            bail!("--time-us is the time of one kernel, and {} are meant", table::count(kernels.len(), "kernel"));
         };
-        if let (Some(time_us), Some(kernel)) = (self.time_us, &self.kernel) {
-            let one = Measurement { kernel: kernel.clone(), bytes: self.bytes, flops: self.flops, time_us };
-            one.check()?;
-            all.push(one);
-        }
-        Ok(all)
+        let one = Measurement { kernel: kernel.entry.name.clone(), bytes: self.bytes, flops: self.flops, time_us };
+        one.check()?;
+        Ok(Some(one))
     }
 
     fn roof(&self, kernel: &Kernel<'_>) -> Roof {
