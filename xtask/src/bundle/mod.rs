@@ -178,14 +178,21 @@ mod tests {
     fn planted_bugs_are_compared() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("tests")).unwrap();
-        let devices = "#!/bin/sh\ncase $WARPSMITH_PLANTED in\n\
-            list) printf 'b1\\tbug\\tRace\\tone\\nb2\\tbug\\tnothing\\ttwo\\nr1\\tright\\tnothing\\tthree\\n' ;;\n\
-            b1) echo b1: boom ;;\n*) echo $WARPSMITH_PLANTED: no error ;;\nesac\n";
-        let sanitizer = "#!/bin/sh\ncase \"$2 $WARPSMITH_PLANTED\" in\n\
-            'racecheck b2') echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)'; exit 86 ;;\n\
-            'synccheck b2') exec sleep 9 ;;\n\
-            'initcheck r1') echo '========= ERROR SUMMARY: 3 errors'; exit 86 ;;\n\
-            *) echo '========= ERROR SUMMARY: 0 errors' ;;\nesac\n";
+        let devices = r"#!/bin/sh
+case $WARPSMITH_PLANTED in
+list) printf 'b1\tbug\tRace\tone\nb2\tbug\tnothing\ttwo\nr1\tright\tnothing\tthree\n' ;;
+b1) echo b1: boom ;;
+*) echo $WARPSMITH_PLANTED: no error ;;
+esac
+";
+        let sanitizer = r#"#!/bin/sh
+case "$2 $WARPSMITH_PLANTED" in
+'racecheck b2') echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)'; exit 86 ;;
+'synccheck b2') exec sleep 9 ;;
+'initcheck r1') echo '========= ERROR SUMMARY: 3 errors'; exit 86 ;;
+*) echo '========= ERROR SUMMARY: 0 errors' ;;
+esac
+"#;
         for (name, text) in
             [(SCRIPT, RUN), (PLANTED_SCRIPT, PLANTED), ("tests/devices", devices), ("sanitizer", sanitizer)]
         {

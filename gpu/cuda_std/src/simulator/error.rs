@@ -150,7 +150,8 @@ pub enum Error {
         kernel: &'static str,
         /// The read.
         access: Box<Access>,
-        /// The element of its view; of its buffer, where it was read through a raw pointer.
+        /// The element of its view; of its buffer, where it was read through a raw pointer; the buffer's byte, if an asynchronous
+        /// copy read it.
         index: usize,
     },
     /// Two threads touched one element, at least one wrote, and nothing orders the two.
