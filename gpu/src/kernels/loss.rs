@@ -28,7 +28,7 @@ pub fn cross_entropy(
         others += if class == peak { 0.0 } else { term(class) };
     }
     // 0, or NaN if the largest is not finite.
-    let zero = largest - largest;
+    let zero = 0.0 * largest;
     let sum = (1.0 + zero) + others;
     let valid = label < classes;
     for class in 0..classes {
