@@ -136,6 +136,12 @@ impl Extents {
         let end = last.checked_mul(pitch).and_then(|start| start.checked_add(self.len));
         self.len == 0 || end.is_some_and(|end| end <= available)
     }
+
+    /// Whether lines from `offset` on lie within `len` elements. Without elements they lie anywhere, such as the second half of nothing.
+    #[inline(always)]
+    fn lie_in(&self, offset: usize, pitch: usize, len: usize) -> bool {
+        self.len == 0 || self.lines == 0 || (offset <= len && self.fit(pitch, len - offset))
+    }
 }
 
 /// An operand by its first element and the distance of its lines in elements. Pitch 0 repeats one line, such as a bias.
@@ -151,7 +157,7 @@ impl<T: Element> Lines<*const T> {
     /// What is read: lines from element `offset` of the view on. Traps if they don't lie in it.
     #[inline(always)]
     pub fn read(view: &Global<T>, offset: usize, pitch: usize, extents: Extents) -> Self {
-        trap_unless(offset <= view.len() && extents.fit(pitch, view.len() - offset));
+        trap_unless(extents.lie_in(offset, pitch, view.len()));
         Self { start: view.as_ptr().wrapping_add(offset), pitch }
     }
 }
@@ -160,7 +166,7 @@ impl<T: Element> Lines<*mut T> {
     /// What is written. Traps if it doesn't lie in the view, or if lines overlap.
     #[inline(always)]
     pub fn written(view: &GlobalMut<T>, offset: usize, pitch: usize, extents: Extents) -> Self {
-        trap_unless(offset <= view.len() && extents.fit(pitch, view.len() - offset));
+        trap_unless(extents.lie_in(offset, pitch, view.len()));
         trap_unless(extents.lines <= 1 || pitch >= extents.len);
         Self { start: view.as_noted_mut_ptr().wrapping_add(offset), pitch }
     }
@@ -384,5 +390,22 @@ fn random<C, F: Function<C, N, M>, const N: usize, const M: usize>(_: &F) -> boo
 fn trap_unless(condition: bool) {
     if !condition {
         cuda_std::trap();
+    }
+}
+
+#[cfg(all(test, not(target_os = "cuda")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_lie_in_their_view() {
+        let extents = |len, lines| Extents { len, lines };
+        assert!(extents(3, 2).lie_in(1, 4, 8));
+        assert!(!extents(3, 2).lie_in(2, 4, 8));
+        assert!(!extents(3, 2).lie_in(9, 4, 8));
+        assert!(!extents(2, usize::MAX).lie_in(0, 2, 8));
+        // The second half of no columns, and of columns of nothing.
+        assert!(extents(6, 0).lie_in(6, 12, 0));
+        assert!(extents(0, 6).lie_in(0, 0, 0));
     }
 }

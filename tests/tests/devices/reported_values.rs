@@ -223,7 +223,7 @@ fn kinks(runtime: &Runtime) -> TestResult {
     slopes(runtime, Softshrink::default(), &[(-0.5, 0.0), (0.5, 0.0), (0.75, 1.0)])
 }
 
-/// relu(-0.0) is +0.0 in every type; odd functions keep the sign.
+/// relu(-0.0) is +0.0 in every type. Odd functions keep the sign in f32 and f64; 16-bit types, which are computed in Fast, don't promise it.
 fn zeros(runtime: &Runtime) -> TestResult {
     fn check<T: Bits>(runtime: &Runtime) -> TestResult
     where
@@ -235,7 +235,9 @@ fn zeros(runtime: &Runtime) -> TestResult {
         let zeros = [T::from_single(-0.0), T::from_single(0.0)];
         let bits = |values: &[T]| [values[0].bits(), values[1].bits()];
         assert_eq!(bits(&computed(runtime, Relu, &zeros)?[0]), [T::from_single(0.0).bits(); 2], "relu in {}", T::NAME);
-        assert_eq!(bits(&computed(runtime, Tanh, &zeros)?[0]), bits(&zeros), "tanh in {}", T::NAME);
+        if matches!(T::NAME, "f32" | "f64") {
+            assert_eq!(bits(&computed(runtime, Tanh, &zeros)?[0]), bits(&zeros), "tanh in {}", T::NAME);
+        }
         Ok(())
     }
     check::<f32>(runtime)?;
