@@ -42,8 +42,8 @@ macro_rules! instruction {
     (@scope $access:ident, $name:literal, $space:literal, $convert:literal, $rest:tt, $operands:tt) => {
         match $access.scope {
             Scope::Block => instruction!(@ $name, "cta", $space, $convert, $rest, $operands),
-            Scope::Cluster => instruction!(@ $name, "cluster", $space, $convert, $rest, $operands),
-            Scope::Device => instruction!(@ $name, "gpu", $space, $convert, $rest, $operands),
+            Scope::Cluster if has_clusters() => instruction!(@ $name, "cluster", $space, $convert, $rest, $operands),
+            Scope::Device | Scope::Cluster => instruction!(@ $name, "gpu", $space, $convert, $rest, $operands),
             Scope::System => instruction!(@ $name, "sys", $space, $convert, $rest, $operands),
         }
     };
@@ -55,6 +55,12 @@ macro_rules! instruction {
     };
 }
 
+/// Whether there is a scope between block and device. Elsewhere a cluster is one block, which the device's scope includes.
+#[inline(always)]
+fn has_clusters() -> bool {
+    crate::arch() >= 900
+}
+
 /// Sequential consistency is a fence before the access: PTX's memory model, mapped as CUDA's C++ does it.
 #[inline(always)]
 fn fence_before(access: Access) {
@@ -63,8 +69,8 @@ fn fence_before(access: Access) {
         unsafe {
             match access.scope {
                 Scope::Block => asm!("fence.sc.cta;", options(nostack)),
-                Scope::Cluster => asm!("fence.sc.cluster;", options(nostack)),
-                Scope::Device => asm!("fence.sc.gpu;", options(nostack)),
+                Scope::Cluster if has_clusters() => asm!("fence.sc.cluster;", options(nostack)),
+                Scope::Device | Scope::Cluster => asm!("fence.sc.gpu;", options(nostack)),
                 Scope::System => asm!("fence.sc.sys;", options(nostack)),
             }
         }

@@ -84,12 +84,17 @@ impl Options {
     }
 }
 
-/// [`CHECKED`](Options::CHECKED) in builds with debug assertions, such as tests; [`FAST`](Options::FAST) otherwise. The
-/// environment variable `WARPSMITH_SHUFFLE` gives a seed.
+/// [`CHECKED`](Options::CHECKED) in builds with debug assertions, such as tests; [`FAST`](Options::FAST) otherwise.
+/// `WARPSMITH_CHECKED=1` or `0` in the environment decides otherwise, `WARPSMITH_SHUFFLE` gives a seed.
 impl Default for Options {
     fn default() -> Self {
         static SEED: LazyLock<Option<u64>> = LazyLock::new(|| std::env::var("WARPSMITH_SHUFFLE").ok()?.parse().ok());
-        Self { seed: *SEED, ..if cfg!(debug_assertions) { Self::CHECKED } else { Self::FAST } }
+        static CHECKED: LazyLock<bool> = LazyLock::new(|| match std::env::var("WARPSMITH_CHECKED").as_deref() {
+            Ok("0") => false,
+            Ok("1") => true,
+            _ => cfg!(debug_assertions),
+        });
+        Self { seed: *SEED, ..if *CHECKED { Self::CHECKED } else { Self::FAST } }
     }
 }
 
