@@ -7,8 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tempfile::TempDir;
-
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
@@ -21,16 +19,20 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A new project in a temporary folder.
+/// A new project. Always in the same folder: cargo keeps what it builds for each, in the shared target folder.
 struct Project {
-    folder: TempDir,
+    folder: PathBuf,
     name: &'static str,
 }
 
 impl Project {
     fn new(name: &'static str, kind: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let output = xtask(folder.path(), &[&["new", name, "--path", "made/too"], kind].concat());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new").join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        fs::create_dir_all(&folder).unwrap();
+        let output = xtask(&folder, &[&["new", name, "--path", "made/too"], kind].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         let project = Self { folder, name };
         fs::copy(repository().join("Cargo.lock"), project.path().join("Cargo.lock")).unwrap();
@@ -42,11 +44,11 @@ impl Project {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("made/too").join(self.name)
+        self.folder.join("made/too").join(self.name)
     }
 
     fn profiles(&self) -> PathBuf {
-        self.folder.path().join("profiles.toml")
+        self.folder.join("profiles.toml")
     }
 
     /// Runs cargo in the project and gives what it prints; warnings are failures.
