@@ -2,6 +2,7 @@
 //! apart.
 
 mod accuracy;
+mod book;
 mod build_ptx;
 mod bundle;
 mod demo;
@@ -31,6 +32,7 @@ enum Command {
     Demo(demo::Demo),
     Test(test::Test),
     Bundle(bundle::Bundle),
+    Book(book::Book),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),
+        Command::Book(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

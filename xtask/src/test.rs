@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::book::{self, Book};
 use crate::device_crate::CHEAP;
 use crate::verify::Verify;
 use crate::{setup, table, workspace};
@@ -49,6 +50,10 @@ impl Test {
             let line = workspace::line(&command);
             timings.step(name, &line, || workspace::run(&mut command))?;
         }
+        timings.step("book", "cargo xtask book", || {
+            book::ensure();
+            Book::all().run()
+        })?;
         if !self.fast {
             // All kernels take ptxas many minutes: `cargo xtask verify` alone does that.
             let line = format!("cargo xtask verify --arch all --family {}", CHEAP.join(" "));

@@ -2,17 +2,17 @@
 
 mod apt;
 mod remedy;
-mod wheel;
+pub mod wheel;
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
 use cuda_builder::discover::{Environment, Part, PartStatus, Report};
 
-use crate::{table, workspace};
+use crate::{book, table, workspace};
 use remedy::Remedy;
 
-/// Installs what is missing on this machine: the device toolchain and ptxas.
+/// Installs what is missing on this machine: the device toolchain and ptxas, and mdBook, which only the book needs.
 ///
 /// With rustup, unless RUSTUP_AUTO_INSTALL=0 forbids it to download, the toolchain gets rust-src and llvm-tools; else
 /// Debian's packages are installed, for which one must be root. ptxas comes from PyPI into the target folder. Where
@@ -31,6 +31,7 @@ impl Setup {
             return check(&report);
         }
         let report = install(report)?;
+        book::ensure();
         report.parts.iter().for_each(|part| println!("{}", found_line(part)));
         println!("setup: everything is there");
         Ok(())

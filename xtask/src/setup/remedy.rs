@@ -26,7 +26,7 @@ impl Remedy {
         match self {
             Remedy::Rustup(arguments) => workspace::run(Command::new("rustup").args(arguments)),
             Remedy::Apt(packages) => apt::install(packages),
-            Remedy::Ptxas => wheel::install(&workspace::python_packages()),
+            Remedy::Ptxas => wheel::install(&workspace::python_packages(), wheel::PTXAS),
         }
     }
 }
@@ -49,7 +49,7 @@ impl fmt::Display for Remedy {
         match self {
             Remedy::Rustup(arguments) => write!(f, "rustup {}", arguments.join(" ")),
             Remedy::Apt(packages) => write!(f, "apt-get install {}", packages.join(" ")),
-            Remedy::Ptxas => write!(f, "pip install {} (for ptxas, into the target folder)", wheel::REQUIREMENT),
+            Remedy::Ptxas => write!(f, "pip install {} (for ptxas, into the target folder)", wheel::PTXAS),
         }
     }
 }
