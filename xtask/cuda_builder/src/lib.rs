@@ -35,6 +35,8 @@ pub mod discover;
 #[cfg(feature = "build")]
 mod error;
 #[cfg(feature = "build")]
+mod hints;
+#[cfg(feature = "build")]
 mod ir;
 #[cfg(feature = "build")]
 mod link;
