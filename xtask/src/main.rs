@@ -2,12 +2,14 @@
 //! apart.
 
 mod accuracy;
+mod api;
 mod book;
 mod build_ptx;
 mod bundle;
 mod demo;
 mod device_crate;
 mod doctor;
+mod package;
 mod setup;
 mod table;
 mod test;
@@ -33,6 +35,8 @@ enum Command {
     Test(test::Test),
     Bundle(bundle::Bundle),
     Book(book::Book),
+    Api(api::Api),
+    Package(package::PackageCommand),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +50,8 @@ fn main() -> ExitCode {
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),
         Command::Book(command) => command.run(),
+        Command::Api(command) => command.run(),
+        Command::Package(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

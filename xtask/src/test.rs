@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::api::Api;
 use crate::book::{self, Book};
 use crate::device_crate::CHEAP;
 use crate::verify::Verify;
@@ -50,6 +51,7 @@ impl Test {
             let line = workspace::line(&command);
             timings.step(name, &line, || workspace::run(&mut command))?;
         }
+        timings.step("api", "cargo xtask api", || Api { renew: false }.run())?;
         timings.step("book", "cargo xtask book", || {
             book::ensure();
             Book::all().run()
