@@ -1,9 +1,10 @@
-//! `book`: the links of the documentation checked, and the book built by mdBook.
+//! `book`: links and quoted messages of the documentation checked, and the book built by mdBook.
 //!
 //! The code on the pages is checked elsewhere: it is documentation tests of `warpsmith-tests`.
 
 mod links;
 mod mdbook;
+mod messages;
 
 use std::process::Command;
 
@@ -11,13 +12,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::{table, workspace};
 
-/// Checks every link between the pages and builds the book into target/book.
+/// Checks the pages and builds the book into target/book.
 ///
-/// The links need nothing installed: files, and headings that they point to. Web addresses are not visited. The book is built
+/// The checks need nothing installed: links between pages, to files and to headings (web addresses are not visited), and that
+/// the messages on the page of troubleshooting are those of the sources. The book is built
 /// by mdBook, which `setup` installs; without it that step is SKIPPED and says so.
 #[derive(clap::Args)]
 pub struct Book {
-    /// Check the links only
+    /// Don't build the book
     #[arg(long)]
     links: bool,
     /// Fail where the book can't be built, in the place of SKIPPED
@@ -33,11 +35,12 @@ impl Book {
 
     pub fn run(&self) -> Result<()> {
         let root = workspace::root();
-        let links = links::check(&root)?;
+        let mut links = links::check(&root)?;
+        links.wrong.extend(messages::unknown(&root)?);
         links.wrong.iter().for_each(|wrong| println!("{wrong}"));
         println!("book: {} on {}", table::count(links.count, "link"), table::count(links.pages, "page"));
         if !links.wrong.is_empty() {
-            bail!("{} wrong", table::count(links.wrong.len(), "link"));
+            bail!("{} to correct, above", table::count(links.wrong.len(), "place"));
         }
         match mdbook::find() {
             _ if self.links => Ok(()),
