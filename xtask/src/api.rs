@@ -1,6 +1,6 @@
 //! `api`: the public interface of the crates as golden files, which change only on purpose.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,17 @@ fn list(rustdoc: &Path, package: &str, library: &str) -> Result<String> {
         .omit_auto_derived_impls(true)
         .build()
         .with_context(|| format!("can't read {}", json.display()))?;
-    Ok(api.items().map(|item| format!("{item}\n")).collect())
+    // What a trait's implementation has follows from the trait.
+    let implementations: HashSet<_> =
+        api.items().filter(|item| implements_trait(&item.to_string())).map(|item| item.id()).collect();
+    let own = api.items().filter(|item| item.parent_id().is_none_or(|parent| !implementations.contains(&parent)));
+    let lines: BTreeSet<_> = own.map(|item| format!("{item}\n")).collect();
+    Ok(lines.into_iter().collect())
+}
+
+/// Whether a line is `impl<..> Trait for Type`.
+fn implements_trait(line: &str) -> bool {
+    line.starts_with("impl") && line.contains(" for ")
 }
 
 /// rustdoc with its unstable options. Set for cargo as a whole, the variable would make dependencies compile again.
@@ -102,7 +112,14 @@ fn difference(old: &str, new: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::{difference, implements_trait};
+
+    #[test]
+    fn only_implementations_of_traits_are_left_out() {
+        assert!(implements_trait("impl<T> core::clone::Clone for warpsmith::View<'_, T>"));
+        assert!(!implements_trait("impl<T> warpsmith::View<'_, T>"));
+        assert!(!implements_trait("pub fn warpsmith::f(impl for<'a> Fn(&'a u8))"));
+    }
 
     #[test]
     fn what_came_and_what_went() {

@@ -64,8 +64,14 @@ mod tests {
 
     #[test]
     fn values_and_quotes_are_left_out() {
-        assert_eq!(quoted("| `` the kernel `..` was built for .., which .. can't run ``"), ["the kernel `", "` was built for", "can't run"]);
-        assert_eq!(quoted("| `a race for element ..`, `no barrier lies between`"), ["a race for element", "no barrier lies between"]);
+        assert_eq!(
+            quoted("| `` the kernel `..` was built for .., which .. can't run ``"),
+            ["the kernel `", "` was built for", "can't run"]
+        );
+        assert_eq!(
+            quoted("| `a race for element ..`, `no barrier lies between`"),
+            ["a race for element", "no barrier lies between"]
+        );
     }
 
     #[test]
