@@ -19,8 +19,8 @@ use crate::view::{View, ViewMut};
 /// let runtime = Runtime::new();
 /// let a = Matrix::from_columns(&runtime, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// assert_eq!(a.column(2)?.to_vec()?, [5.0, 6.0]);
-/// let b = Matrix::from_nalgebra(&runtime, &nalgebra::dmatrix![1.0f32, 3.0, 5.0; 2.0, 4.0, 6.0])?;
-/// assert_eq!(a.to_nalgebra()?, b.to_nalgebra()?);
+/// let b = nalgebra::DMatrix::from_row_slice(2, 3, &[1.0f32, 3.0, 5.0, 2.0, 4.0, 6.0]);
+/// assert_eq!(Matrix::from_nalgebra(&runtime, &b)?.as_view().to_vec()?, a.as_view().to_vec()?);
 /// # Ok(())
 /// # }
 /// ```
