@@ -441,7 +441,8 @@ fn simulated(error: simulator::Error) -> Error {
     }
 }
 
-impl<K: SafeKernel> TypedKernel<K> {
+// The bound is each method's own, so that an unsafe kernel gets `SafeKernel`'s message.
+impl<K: Kernel> TypedKernel<K> {
     /// Launches the kernel. An empty grid launches nothing and succeeds.
     ///
     /// Returns when the work is submitted; errors of the kernel itself appear at the next synchronisation.
@@ -452,6 +453,7 @@ impl<K: SafeKernel> TypedKernel<K> {
     pub fn launch<A>(&self, stream: &Stream, shape: Shape, arguments: A) -> Result<()>
     where
         A: Arguments<K::Parameters<'static>>,
+        K: SafeKernel,
     {
         // SAFETY: a `SafeKernel` is sound for every argument and shape.
         unsafe { self.launch_unchecked(stream, shape, arguments) }
@@ -465,6 +467,7 @@ impl<K: SafeKernel> TypedKernel<K> {
     pub fn launch_cooperative<A>(&self, stream: &Stream, shape: Shape, arguments: A) -> Result<()>
     where
         A: Arguments<K::Parameters<'static>>,
+        K: SafeKernel,
     {
         // SAFETY: a `SafeKernel` is sound for every argument and shape.
         unsafe { self.launch_cooperative_unchecked(stream, shape, arguments) }
