@@ -47,7 +47,11 @@ impl Api {
             }
         }
         match changed {
-            0 => Ok(println!("api: {} as listed", table::count(CRATES.len(), "crate"))),
+            0 => {
+                let how = if self.renew { "listed anew" } else { "as listed" };
+                println!("api: {} {how}", table::count(CRATES.len(), "crate"));
+                Ok(())
+            }
             _ => bail!(
                 "{} of the public interface changed; if that is meant: cargo xtask api --renew",
                 table::count(changed, "line")
