@@ -7,7 +7,8 @@ use cuda_builder::{Arch, BuildError, CudaBuilder, variables};
 
 /// What `warpsmith-gpu` is built for: everything from Ampere on, and Hopper's own instructions.
 const ARCHS: [Arch; 2] = [Arch::SM_80, Arch::SM_90A];
-const DEVICE_CRATE: &str = "../gpu";
+/// Where the build script of `warpsmith-gpu` says that its sources are.
+const DEVICE_CRATE: &str = "DEP_WARPSMITH_GPU_MANIFEST_DIR";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -31,6 +32,7 @@ fn empty_libcuda(out: &Path) {
 
 /// Builds the archive, or says why it is not built. A device crate that does not compile ends the build.
 fn device_code(archive: &Path) -> Result<(), String> {
+    let device_crate = PathBuf::from(env::var_os(DEVICE_CRATE).expect("warpsmith-gpu has a build script with `links`"));
     if env::var_os("CARGO_FEATURE_CUDA").is_none() {
         return Err("the crate `warpsmith` was built without its feature `cuda`; enable it".into());
     }
@@ -42,7 +44,7 @@ fn device_code(archive: &Path) -> Result<(), String> {
     if variables::skip_device_build() {
         return Err(format!("{} was set when they were built; unset it and build again", variables::SKIP_DEVICE_BUILD));
     }
-    match CudaBuilder::new(DEVICE_CRATE).archs(&ARCHS).each_module_once().copy_to(archive).build() {
+    match CudaBuilder::new(&device_crate).archs(&ARCHS).each_module_once().copy_to(archive).build() {
         Ok(_) => Ok(()),
         Err(error @ (BuildError::Toolchain(_) | BuildError::NoCrate { .. })) => {
             let reason = error.to_string();
@@ -55,7 +57,7 @@ fn device_code(archive: &Path) -> Result<(), String> {
         Err(error) => {
             let text = error.to_string();
             text.lines().for_each(|line| println!("cargo::warning={line}"));
-            panic!("the device crate {DEVICE_CRATE} was not built: {text}");
+            panic!("the device crate {} was not built: {text}", device_crate.display());
         }
     }
 }

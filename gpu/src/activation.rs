@@ -28,6 +28,12 @@ use crate::{Dual, Real, Scalar};
 ///
 /// assert_eq!(Leaky { slope: 0.1 }.derivative(f32::NEG_INFINITY), 0.1);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no activation",
+    label = "`Activation` is not implemented for it",
+    note = "a type parameter needs the bound `{Self}: Activation`",
+    note = "a new one is made by `activation! {{ pub struct Name |x| ... }}`"
+)]
 pub trait Activation: DeviceCopy + Send + Sync + 'static {
     /// The name in tables and messages.
     const NAME: &'static str;

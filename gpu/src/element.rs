@@ -11,6 +11,11 @@ use crate::elementwise::Function;
 use crate::{Fast, Real};
 
 /// A storage type of tensors.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no storage type of tensors",
+    label = "`Element` is not implemented for it",
+    note = "there are `f32`, `f64`, `f16` and `bf16`"
+)]
 pub trait Element: DeviceCopy + Debug + Default + PartialEq + Send + Sync + 'static {
     /// What arithmetic is done in.
     type Compute: Real + Send + Sync;

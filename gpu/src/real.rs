@@ -17,6 +17,12 @@ use crate::{Dual, Scalar};
 ///
 /// In code that is *not* generic, `x.exp()` on an `f32` is the standard library's function, whose bits differ from machine
 /// to machine: there call [`math::exp`](crate::math::exp) or `Real::exp(x)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no real number",
+    label = "`Real` is not implemented for it",
+    note = "real numbers are `f32`, `f64`, `Fast` and `Dual` of these; `f16` and `bf16` are storage, computed in `f32`",
+    note = "a constant `c` in generic code is `R::constant(c)`; `x.scale(c)` and `x.shift(c)` need none"
+)]
 pub trait Real:
     Copy
     + Debug

@@ -13,6 +13,18 @@ use crate::view::{View, ViewMut};
 /// `len` elements of `T` on the device of a runtime; on the CPU runtime, host memory.
 ///
 /// Dropping a buffer while a kernel still uses it is safe: its memory is reused only by work that comes after.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = warpsmith::Runtime::new();
+/// let mut x = runtime.buffer_from(&[1.0f32, 2.0, 3.0, 4.0])?;
+/// x.slice_mut(..2)?.fill(0.0)?;
+/// let mut y = runtime.zeros(2)?;
+/// y.copy_from(x.slice(1..3)?)?;
+/// assert_eq!(y.to_vec()?, [0.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Buffer<T> {
     block: Block,
     len: usize,

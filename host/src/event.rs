@@ -8,6 +8,19 @@ use crate::runtime::Runtime;
 use crate::stream::Stream;
 
 /// A point in a stream's work.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = warpsmith::Runtime::new();
+/// let stream = runtime.stream()?;
+/// let start = stream.record()?;
+/// runtime.filled(1 << 16, 1.0f32)?;
+/// let end = stream.record()?;
+/// end.synchronize()?;
+/// println!("{:?}", end.elapsed_since(&start)?);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Event {
     runtime: Runtime,
     /// Null on the CPU.

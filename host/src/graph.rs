@@ -28,6 +28,22 @@ pub(crate) fn forbid(operation: &'static str, remedy: &'static str) -> Result<()
 }
 
 /// Work captured from a stream, with the state it works on. On the CPU runtime, the closure itself.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// use warpsmith::prelude::*;
+///
+/// let runtime = Runtime::new();
+/// let stream = runtime.stream()?;
+/// let state = (runtime.buffer_from(&[-1.0f32, 2.0])?, runtime.zeros::<f32>(2)?);
+/// let mut graph = stream.capture(state, |(x, y), stream| {
+///     Ops::<warpsmith::Kernels>::on(stream.clone()).map_forward(Relu, &*x, &mut *y)
+/// })?;
+/// graph.launch(&stream)?;
+/// assert_eq!(graph.state().1.to_vec()?, [0.0, 2.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Graph<S, F> {
     runtime: Runtime,
     state: S,

@@ -34,6 +34,30 @@ const SIMULATED_THREADS_AT_ONCE: u64 = 16384;
 /// | `*mut T` | as `GlobalMut<T>` |
 /// | `TensorMap<T, RANK>` | `&TensorMap<T, RANK>` |
 /// | `TensorMapMut<T, RANK>` | `&mut TensorMapMut<T, RANK>` |
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use warpsmith::{Runtime, Shape};
+///
+/// #[kernel]
+/// pub fn axpy(a: f32, x: Global<f32>, mut y: GlobalMut<f32>) {
+///     for i in thread::elements(y.len()) {
+///         let sum = a * x[i] + y[i];
+///         y.set(i, sum);
+///     }
+/// }
+///
+/// kernels! { axpy; }
+///
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = Runtime::simulator();
+/// let (x, mut y) = (runtime.filled(100, 2.0f32)?, runtime.filled(100, 1.0f32)?);
+/// let kernel = runtime.kernel::<Kernels, axpy>()?;
+/// kernel.launch(&runtime.default_stream(), Shape::for_elements(100, 32)?, (3.0, &x, &mut y))?;
+/// assert_eq!(y.to_vec()?, [7.0; 100]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct TypedKernel<K> {
     runtime: Runtime,
     loaded: Arc<Loaded>,
@@ -429,7 +453,8 @@ fn simulated(error: simulator::Error) -> Error {
     }
 }
 
-impl<K: SafeKernel> TypedKernel<K> {
+// The bound is each method's own, so that an unsafe kernel gets `SafeKernel`'s message.
+impl<K: Kernel> TypedKernel<K> {
     /// Launches the kernel. An empty grid launches nothing and succeeds.
     ///
     /// Returns when the work is submitted; errors of the kernel itself appear at the next synchronisation.
@@ -440,6 +465,7 @@ impl<K: SafeKernel> TypedKernel<K> {
     pub fn launch<A>(&self, stream: &Stream, shape: Shape, arguments: A) -> Result<()>
     where
         A: Arguments<K::Parameters<'static>>,
+        K: SafeKernel,
     {
         // SAFETY: a `SafeKernel` is sound for every argument and shape.
         unsafe { self.launch_unchecked(stream, shape, arguments) }
@@ -453,6 +479,7 @@ impl<K: SafeKernel> TypedKernel<K> {
     pub fn launch_cooperative<A>(&self, stream: &Stream, shape: Shape, arguments: A) -> Result<()>
     where
         A: Arguments<K::Parameters<'static>>,
+        K: SafeKernel,
     {
         // SAFETY: a `SafeKernel` is sound for every argument and shape.
         unsafe { self.launch_cooperative_unchecked(stream, shape, arguments) }

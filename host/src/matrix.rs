@@ -11,6 +11,19 @@ use crate::runtime::Runtime;
 use crate::view::{View, ViewMut};
 
 /// `rows` x `columns` elements, column after column without gaps: element (r, c) is number `r + c * rows`.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// use warpsmith::{Matrix, Runtime};
+///
+/// let runtime = Runtime::new();
+/// let a = Matrix::from_columns(&runtime, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!(a.column(2)?.to_vec()?, [5.0, 6.0]);
+/// let b = nalgebra::DMatrix::from_row_slice(2, 3, &[1.0f32, 3.0, 5.0, 2.0, 4.0, 6.0]);
+/// assert_eq!(Matrix::from_nalgebra(&runtime, &b)?.as_view().to_vec()?, a.as_view().to_vec()?);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Matrix<T> {
     elements: Buffer<T>,
     rows: usize,

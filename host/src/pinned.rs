@@ -18,6 +18,21 @@ use crate::stream::Stream;
 use crate::view::{View, ViewMut};
 
 /// Host memory that the device copies from and to directly. On the CPU runtime ordinary memory.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = warpsmith::Runtime::new();
+/// let stream = runtime.stream()?;
+/// let mut host = runtime.pinned::<f32>(3)?;
+/// host.copy_from_slice(&[1.0, 2.0, 3.0]);
+/// let mut x = runtime.zeros::<f32>(3)?;
+/// let transfer = stream.upload(&mut host, &mut x)?;
+/// // Other work goes here.
+/// transfer.wait()?;
+/// assert_eq!(x.to_vec()?, [1.0, 2.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct PinnedBuffer<T> {
     runtime: Runtime,
     storage: Storage<T>,

@@ -10,6 +10,23 @@ use crate::runtime::{Backend, Runtime};
 /// A queue of work on a runtime's device. Cloning is cheap and gives the same queue. On the CPU runtime work is done before the call returns.
 ///
 /// Work of two streams on the same buffer is kept in order without anything said; other work may overlap.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// use warpsmith::prelude::*;
+///
+/// let runtime = Runtime::new();
+/// let x = runtime.buffer_from(&[-1.0f32, 2.0])?;
+/// let (mut y, mut z) = (runtime.zeros(2)?, runtime.zeros(2)?);
+/// let (first, second) = (runtime.stream()?, runtime.stream()?);
+/// Ops::<warpsmith::Kernels>::on(first).map_forward(Relu, &x, &mut y)?;
+/// // It reads what the other stream writes, and waits for it.
+/// Ops::<warpsmith::Kernels>::on(second.clone()).map_forward(Tanh, &y, &mut z)?;
+/// second.synchronize()?;
+/// assert_eq!(z.to_vec()?[0], 0.0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Stream {
     runtime: Runtime,

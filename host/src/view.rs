@@ -14,6 +14,16 @@ use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 
 /// A piece of a buffer, shared.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = warpsmith::Runtime::new();
+/// let x = runtime.buffer_from(&[1.0f32, 2.0, 3.0])?;
+/// let tail = x.slice(1..)?;
+/// assert_eq!((tail.len(), tail.slice(1..)?.to_vec()?), (2, vec![3.0]));
+/// # Ok(())
+/// # }
+/// ```
 pub struct View<'a, T> {
     pub(crate) block: &'a Block,
     pub(crate) offset: usize,
@@ -22,6 +32,18 @@ pub struct View<'a, T> {
 }
 
 /// A piece of a buffer, exclusive.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = warpsmith::Runtime::new();
+/// let mut x = runtime.zeros::<f32>(4)?;
+/// let (mut left, mut right) = x.as_view_mut().split_at_mut(1)?;
+/// left.fill(1.0)?;
+/// right.copy_from_slice(&[2.0, 3.0, 4.0])?;
+/// assert_eq!(x.to_vec()?, [1.0, 2.0, 3.0, 4.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct ViewMut<'a, T> {
     pub(crate) block: &'a Block,
     pub(crate) offset: usize,

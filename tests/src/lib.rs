@@ -1,5 +1,8 @@
 //! What the integration tests share: running each test on every device that there is, and random data.
 
+#[cfg(doctest)]
+mod book;
+
 use std::process::ExitCode;
 use std::sync::LazyLock;
 

@@ -2,6 +2,8 @@
 //! apart.
 
 mod accuracy;
+mod api;
+mod book;
 mod build_ptx;
 mod bundle;
 mod demo;
@@ -9,6 +11,7 @@ mod device_crate;
 mod doctor;
 mod inspect;
 mod new;
+mod package;
 mod profile;
 mod sanitize;
 mod setup;
@@ -40,6 +43,9 @@ enum Command {
     Demo(demo::Demo),
     Test(test::Test),
     Bundle(bundle::Bundle),
+    Book(book::Book),
+    Api(api::Api),
+    Package(package::PackageCommand),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +62,9 @@ fn main() -> ExitCode {
         Command::Demo(command) => command.run(),
         Command::Test(command) => command.run(),
         Command::Bundle(command) => command.run(),
+        Command::Book(command) => command.run(),
+        Command::Api(command) => command.run(),
+        Command::Package(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

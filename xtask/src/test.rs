@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::api::Api;
+use crate::book::{self, Book};
 use crate::device_crate::CHEAP;
 use crate::tools::Tool;
 use crate::verify::Verify;
@@ -53,6 +55,11 @@ impl Test {
             let line = workspace::line(&command);
             timings.step(name, &line, || workspace::run(&mut command))?;
         }
+        timings.step("api", "cargo xtask api", || Api { renew: false }.run())?;
+        timings.step("book", "cargo xtask book", || {
+            book::ensure();
+            Book::all().run()
+        })?;
         if !self.fast {
             // All kernels take ptxas many minutes: `cargo xtask verify` alone does that.
             let line = format!("cargo xtask verify --arch all --family {}", CHEAP.join(" "));

@@ -56,6 +56,22 @@ pub struct Package {
     pub name: String,
     /// Its Cargo.toml.
     pub manifest_path: PathBuf,
+    /// The registries it may be published to; none if the list is empty, any if there is no list.
+    pub publish: Option<Vec<String>>,
+    /// What a registry shows of it.
+    pub description: Option<String>,
+    /// Its license, as SPDX writes it.
+    pub license: Option<String>,
+    /// Its README, relative to the package.
+    pub readme: Option<PathBuf>,
+    /// The least Rust.
+    pub rust_version: Option<String>,
+    /// Words to find it by.
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    /// The registry's categories.
+    #[serde(default)]
+    pub categories: Vec<String>,
     /// The table `[package.metadata]`.
     #[serde(default)]
     pub metadata: serde_json::Value,

@@ -49,6 +49,23 @@ pub(crate) use lengths;
 lengths!(Global, GlobalMut);
 
 /// Memory that no thread writes during the launch.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// #[kernel]
+/// pub fn reversed(x: Global<u32>, mut y: GlobalMut<u32>) {
+///     for i in thread::elements(y.len()) {
+///         y.set(i, x[x.len() - 1 - i.get()]); // any element may be read
+///     }
+/// }
+///
+/// let (x, mut y) = ([1, 2, 3], [0; 3]);
+/// let parameters = (Global::from_slice(&x), GlobalMut::from_slice(&mut y));
+/// simulator::launch::<reversed>(simulator::Shape::new(1, 32), parameters)?;
+/// assert_eq!(y, [3, 2, 1]);
+/// # Ok::<(), simulator::Error>(())
+/// ```
 pub struct Global<'a, T> {
     start: *const T,
     len: usize,
@@ -155,6 +172,23 @@ pub fn note_writes<T>(start: *mut T, len: usize) {
 }
 
 /// Memory that the launch may write, each element by the thread that owns it.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// y becomes its running sum in blocks of 32.
+/// #[kernel(block = 32)]
+/// pub fn running_sum(mut y: GlobalMut<u32>) {
+///     let i = thread::index();
+///     // SAFETY: each thread reads and writes its own element.
+///     unsafe { y.write(i, reduce::warp_scan_inclusive(y.read(i))) };
+/// }
+///
+/// let mut y = [1; 32];
+/// simulator::launch::<running_sum>(simulator::Shape::new(1, 32), (GlobalMut::from_slice(&mut y),))?;
+/// assert_eq!((y[0], y[31]), (1, 32));
+/// # Ok::<(), simulator::Error>(())
+/// ```
 pub struct GlobalMut<'a, T> {
     start: *mut T,
     len: usize,

@@ -31,6 +31,12 @@ pub trait Kernel: 'static {
 }
 
 /// A kernel that upholds memory safety for every argument, grid and block: its function is not `unsafe`.
+#[diagnostic::on_unimplemented(
+    message = "the kernel `{Self}` is an `unsafe fn`",
+    label = "launching it is unsafe",
+    note = "use `unsafe {{ kernel.launch_unchecked(..) }}` (in the simulator `simulator::launch_unchecked`), and say why what its `# Safety` asks for holds",
+    note = "or make it safe: `GlobalMut<T>` in the place of raw pointers, each thread writing its own elements"
+)]
 pub trait SafeKernel: Kernel {}
 
 /// The marker type that `kernels!` makes: a set of compiled kernel instances.
@@ -66,9 +72,23 @@ pub struct RawParameter {
     pub align: usize,
 }
 
+/// What can be a parameter by value: another name for [`DeviceCopy`], with a message of ours.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be passed to the device",
+    label = "no plain data that is the same on host and device",
+    note = "a struct of numbers becomes plain data by `#[derive(Clone, Copy, DeviceCopy)] #[repr(C)]`; references, `Vec` and `Box` can't: their memory is the host's",
+    note = "memory of the device is a parameter `Global<T>` to read, `GlobalMut<T>` to write"
+)]
+pub trait PlainData: DeviceCopy {}
+
+// Else the message would be about `DeviceCopy`, which is another crate's.
+#[diagnostic::do_not_recommend]
+impl<T: DeviceCopy> PlainData for T {}
+
 impl RawParameter {
     /// A value of type `T`, passed as its bytes.
-    pub const fn value<T: DeviceCopy>(name: &'static str) -> Self {
+    pub const fn value<T: PlainData>(name: &'static str) -> Self {
         Self { name, size: size_of::<T>(), align: align_of::<T>() }
     }
 

@@ -3,8 +3,12 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
+use syn::visit::Visit;
 use syn::visit_mut::{VisitMut, visit_expr_mut};
-use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, Result, Token, Type, Visibility, braced, parse_quote, token};
+use syn::{
+    Attribute, Error, Expr, ExprBinary, ExprCall, ExprLit, Ident, Lit, Result, Token, Type, Visibility, braced,
+    parse_quote, token,
+};
 
 use crate::kernels::StdPath;
 
@@ -119,6 +123,51 @@ impl VisitMut for Literals<'_> {
     }
 }
 
+/// Finds what can't be in a body that is generic, to say so in fewer words than the compiler.
+#[derive(Default)]
+struct Mistakes(Option<Error>);
+
+impl Mistakes {
+    fn found(&mut self, place: &impl ToTokens, message: String) {
+        let error = Error::new_spanned(place, message);
+        match &mut self.0 {
+            Some(first) => first.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    fn integer(&mut self, literal: &Expr) {
+        let text = literal.to_token_stream();
+        self.found(literal, format!("a number in a body has a decimal point: `{text}.0`"));
+    }
+}
+
+impl<'ast> Visit<'ast> for Mistakes {
+    fn visit_expr_binary(&mut self, binary: &'ast ExprBinary) {
+        let integer = |expression: &Expr| matches!(expression, Expr::Lit(ExprLit { lit: Lit::Int(_), .. }));
+        match (integer(&binary.left), integer(&binary.right)) {
+            (true, false) => self.integer(&binary.left),
+            (false, true) => self.integer(&binary.right),
+            _ => {}
+        }
+        syn::visit::visit_expr_binary(self, binary);
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast ExprCall) {
+        if let Expr::Path(path) = &*call.func {
+            let names: Vec<_> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            if let [.., ty @ ("f32" | "f64"), function] = names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                let message = format!(
+                    "`{ty}::{function}` computes in {ty} alone, and this body is for every real number and for derivatives: write \
+                     `x.{function}(..)`, if `Real` has it"
+                );
+                self.found(&call.func, message);
+            }
+        }
+        syn::visit::visit_expr_call(self, call);
+    }
+}
+
 pub(crate) fn expand(activations: &Activations) -> Result<TokenStream> {
     activations.list.iter().map(|activation| activation.expand(&activations.gpu)).collect()
 }
@@ -126,6 +175,13 @@ pub(crate) fn expand(activations: &Activations) -> Result<TokenStream> {
 impl Activation {
     fn expand(&self, gpu: &StdPath) -> Result<TokenStream> {
         let Self { attributes, visibility, name, fields, .. } = self;
+        let mut mistakes = Mistakes::default();
+        for body in std::iter::once(&self.forward).chain(&self.derivative) {
+            mistakes.visit_expr(&body.expression);
+        }
+        if let Some(error) = mistakes.0 {
+            return Err(error);
+        }
         for field in fields {
             if !["f32", "f64"].contains(&field.ty.to_token_stream().to_string().as_str()) {
                 return Err(Error::new_spanned(

@@ -1,7 +1,8 @@
 //! `#[derive(DeviceCopy)]`: plain data with a layout that two compilers agree on.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Result, parse_quote};
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -24,7 +25,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut generics = input.generics.clone();
     for field in &data.fields {
         let field = &field.ty;
-        generics.make_where_clause().predicates.push(parse_quote!(#field: ::cuda_std::DeviceCopy));
+        let bound = quote_spanned!(field.span() => #field: ::cuda_std::kernel::PlainData);
+        generics.make_where_clause().predicates.push(parse_quote!(#bound));
     }
     let (parameters, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {

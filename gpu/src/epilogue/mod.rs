@@ -67,6 +67,12 @@ use crate::{Activation, Real};
 /// let at = Operands { bias: 0.5, ..Operands::of_sum(0.5_f32) };
 /// assert!((SoftCap { limit: 10.0 }.apply(at).value - 0.9966799).abs() < 1e-6);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no epilogue",
+    label = "`Epilogue` is not implemented for it",
+    note = "a type parameter needs the bound `{Self}: Epilogue`",
+    note = "an epilogue begins with `Sum`: an activation `f` becomes one by `Sum.activation(f)`"
+)]
 pub trait Epilogue: DeviceCopy + Send + Sync + 'static {
     /// Whether [`Operands::bias`] is used, and which index it has.
     const BIAS: Axis = Axis::None;

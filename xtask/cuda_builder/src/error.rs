@@ -28,12 +28,14 @@ pub enum BuildError {
         path: PathBuf,
     },
     /// The nested cargo failed; its messages went to standard error.
-    #[error("the device crate {} does not compile ({status}); cargo's messages are above", path.display())]
+    #[error("the device crate {} does not compile ({status}); cargo's messages are above{}", path.display(), hint_text(*.hint))]
     Cargo {
         /// The crate's folder.
         path: PathBuf,
         /// How cargo ended.
         status: ExitStatus,
+        /// What is behind the messages, where it is a mistake that only a GPU makes one.
+        hint: Option<&'static str>,
     },
     /// The nested cargo succeeded without naming what was expected of it.
     #[error("cargo built {} but named no {what} in its messages; is there a [lib] target?", path.display())]
@@ -187,6 +189,10 @@ pub enum BuildError {
         /// What the writer says.
         source: zip::result::ZipError,
     },
+}
+
+fn hint_text(hint: Option<&str>) -> String {
+    hint.map_or_else(String::new, |hint| format!(". {hint}"))
 }
 
 fn context_text(context: &str) -> String {

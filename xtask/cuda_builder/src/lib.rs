@@ -32,6 +32,8 @@ mod embed;
 #[cfg(feature = "build")]
 mod error;
 #[cfg(feature = "build")]
+mod hints;
+#[cfg(feature = "build")]
 mod ir;
 #[cfg(feature = "build")]
 mod link;

@@ -1,13 +1,14 @@
 //! The nested cargo that compiles the device crate to bitcode.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::cache::Key;
 use crate::discover::Toolchain;
 use crate::error::{BuildError, IoContext};
+use crate::hints::hint;
 use crate::variables;
 
 /// rustc's name of the target.
@@ -82,7 +83,13 @@ pub fn run(toolchain: &Toolchain, request: &Request<'_>) -> Result<String, Build
     if request.line_info {
         command.arg("-Cdebuginfo=line-directives-only");
     }
-    let mut child = command.stdout(Stdio::piped()).spawn().context("start", &toolchain.cargo)?;
+    // Read on the way, for hints: cargo no longer sees the terminal.
+    if std::io::stderr().is_terminal() && std::env::var_os("CARGO_TERM_COLOR").is_none() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("start", &toolchain.cargo)?;
+    let diagnostics = child.stderr.take().expect("standard error is piped");
+    let diagnostics = std::thread::spawn(move || pass_on(diagnostics));
     let mut messages = String::new();
     child
         .stdout
@@ -91,10 +98,23 @@ pub fn run(toolchain: &Toolchain, request: &Request<'_>) -> Result<String, Build
         .read_to_string(&mut messages)
         .context("read the messages of", &toolchain.cargo)?;
     let status = child.wait().context("wait for", &toolchain.cargo)?;
+    let diagnostics = diagnostics.join().unwrap_or_default();
     if !status.success() {
-        return Err(BuildError::Cargo { path: request.path.to_owned(), status });
+        return Err(BuildError::Cargo { path: request.path.to_owned(), status, hint: hint(&diagnostics) });
     }
     Ok(messages)
+}
+
+/// Writes everything to standard error as it comes, and returns it.
+fn pass_on(source: impl Read) -> String {
+    let mut all = String::new();
+    for line in BufReader::new(source).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        eprintln!("{line}");
+        all.push_str(&line);
+        all.push('\n');
+    }
+    all
 }
 
 /// The nested target folder: the variable's, or `device` in the outer target folder.
@@ -117,7 +137,7 @@ pub fn target_dir(toolchain: &Toolchain, path: &Path) -> Result<PathBuf, BuildEr
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     match metadata["target_directory"].as_str() {
         Some(folder) => Ok(Path::new(folder).join("device")),
-        None => Err(BuildError::Cargo { path: path.to_owned(), status: output.status }),
+        None => Err(BuildError::Cargo { path: path.to_owned(), status: output.status, hint: None }),
     }
 }
 

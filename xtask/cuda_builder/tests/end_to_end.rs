@@ -159,7 +159,12 @@ fn mistakes_in_kernels_are_reported() {
     );
     assert!(marker.contains("kernel `k`") && marker.contains("unknown key \"maxreg\""), "{marker}");
     assert!(message("").starts_with("tiny_kernels has no kernel"));
-    assert!(message("fn syntax(").contains("does not compile"));
+    let syntax = message("fn syntax(");
+    assert!(syntax.contains("does not compile") && syntax.ends_with("messages are above"), "{syntax}");
+    let std = message("pub fn list() -> std::vec::Vec<f32> { std::vec::Vec::new() }");
+    assert!(std.contains("does not compile") && std.contains("kernels have core and not std"), "{std}");
+    let function = message("pub fn grow(x: f32) -> f32 { x.exp() }");
+    assert!(function.ends_with("with the same bits on both machines"), "{function}");
 }
 
 /// A dependency's panic handler is needed by core alone; its functions and statics are linked once.

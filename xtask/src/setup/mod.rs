@@ -11,10 +11,10 @@ use anyhow::{Context, Result, bail};
 use cuda_builder::discover::{Environment, Part, PartStatus, Report};
 
 use crate::tools::Tool;
-use crate::{table, workspace};
+use crate::{book, table, workspace};
 use remedy::Remedy;
 
-/// Installs what is missing on this machine: the device toolchain and ptxas.
+/// Installs what is missing on this machine: the device toolchain and ptxas, and mdBook, which only the book needs.
 ///
 /// With rustup, unless RUSTUP_AUTO_INSTALL=0 forbids it to download, the toolchain gets rust-src and llvm-tools; else
 /// Debian's packages are installed, for which one must be root. ptxas comes from PyPI into the target folder. Where
@@ -44,6 +44,7 @@ impl Setup {
         for tool in tools {
             println!("found {tool}: {}", workspace::shown(&ensure_tool(tool)?));
         }
+        book::ensure();
         report.parts.iter().for_each(|part| println!("{}", found_line(part)));
         println!("setup: everything is there");
         Ok(())

@@ -12,6 +12,22 @@
 //! copy engine (the asynchronous proxy), when a copy really happens, how long anything takes, and accesses that go through raw pointers:
 //! only those through `Global`, `GlobalMut`, `GlobalAtomic`, `Shared` and `SharedSlice` are watched, and what a kernel tells by
 //! [`note_reads`](crate::global::note_reads).
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// Every thread writes the same element.
+//! #[kernel]
+//! pub fn racing(mut y: GlobalMut<u32>) {
+//!     // SAFETY: none: this is the mistake.
+//!     unsafe { y.write(0, thread::thread_idx_x()) };
+//! }
+//!
+//! let mut y = [0];
+//! let parameters = (GlobalMut::from_slice(&mut y),);
+//! let error = simulator::launch_with::<racing>(simulator::Options::CHECKED, simulator::Shape::new(1, 32), parameters);
+//! assert!(matches!(error, Err(simulator::Error::Race { memory: "global", index: 0, .. })));
+//! ```
 
 mod block;
 mod clocks;

@@ -26,6 +26,23 @@ use crate::{Matrix, MatrixView, MatrixViewMut, Result, ViewMut};
 ///
 /// The epilogue `E` is a type, and its kernel must have been compiled: [`HasGemm`] says how to add one. Errors in operands, such as a
 /// copy that failed, appear when it runs.
+///
+/// ```
+/// # fn main() -> warpsmith::Result<()> {
+/// use warpsmith::activations::Relu;
+/// use warpsmith::{Matrix, Runtime, ops::Ops};
+///
+/// let runtime = Runtime::new();
+/// let ops = Ops::new(&runtime);
+/// let w = Matrix::from_columns(&runtime, 2, 2, &[1.0f32, 0.0, 0.0, -1.0])?;
+/// let x = Matrix::from_columns(&runtime, 2, 1, &[3.0f32, 4.0])?;
+/// let bias = runtime.buffer_from(&[0.5f32, 0.5])?;
+/// let mut y = Matrix::zeros(&runtime, 2, 1)?;
+/// ops.linear(&w, &x).bias(&bias).activation(Relu).into(&mut y)?;
+/// assert_eq!(y.as_view().to_vec()?, [3.5, 0.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is computed before `into` or `run`"]
 pub struct Linear<'a, L, T: GemmElement, O: Element, E, P> {
     pub(super) ops: &'a Ops<L>,
