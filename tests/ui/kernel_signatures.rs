@@ -25,4 +25,7 @@ pub fn owns_memory(x: Vec<f32>) {}
 #[kernel]
 pub fn safe_with_pointer(x: *mut f32) {}
 
+#[kernel(overlaps)]
+pub fn safe_that_overlaps(y: GlobalMut<f32>) {}
+
 fn main() {}

@@ -166,7 +166,7 @@ where
     }
 
     /// Zeroes elements with this probability, from 0 to 1, and scales the others up. The gradient's call needs the same seed. Another
-    /// number is [`Error::NotAProbability`] when the product is asked for.
+    /// number is [`Error::NotAProbability`](crate::Error::NotAProbability) when the product is asked for.
     pub fn dropout(self, probability: f64, seed: u64) -> Linear<'a, L, T, O, Dropout<E>, P> {
         let dropout = self.epilogue.dropout(probability, seed);
         // With an error nothing runs.
