@@ -149,7 +149,7 @@ impl Real for Fast {
     }
     #[inline(always)]
     fn silu(self) -> Self {
-        Self(fast::swish(self.0, self.0))
+        Self(fast::silu(self.0))
     }
     #[inline(always)]
     fn swish(self, c: impl Into<Scalar>) -> Self {

@@ -106,10 +106,17 @@ fn gated(x: f32, gate: f32) -> f32 {
     x.max(f32::MIN) * gate
 }
 
-/// x·σ(z)
+/// x·σ(x)
+#[inline(always)]
+pub fn silu(x: f32) -> f32 {
+    gated(x, sigmoid(x))
+}
+
+/// x·σ(z); 0 where the gate has become 0, also for an infinite x: of either sign, for z may be -x.
 #[inline(always)]
 pub fn swish(x: f32, z: f32) -> f32 {
-    gated(x, sigmoid(z))
+    let gate = sigmoid(z);
+    if gate == 0.0 { 0.0 } else { x * gate }
 }
 
 /// σ(z)·(1 + w·σ(-z)) from σ(-|z|).

@@ -54,10 +54,11 @@ impl Bundle {
             let folder = out.join(kind.folder());
             fs::create_dir_all(&folder).with_context(|| format!("can't create {}", folder.display()))?;
             for (name, file) in binaries {
-                strip(&file, &folder.join(name))?;
+                pack(&file, &folder.join(name))?;
             }
         }
-        pack_program(&out)?;
+        // This very program, of which `run sanitize` and `run profile` are commands.
+        pack(&std::env::current_exe()?, &out.join("xtask"))?;
         let peers = workspace::root().join("benches/peers");
         if peers.is_dir() {
             copy_folder(&peers, &out.join("benches/peers"))?;
@@ -88,17 +89,12 @@ fn clear(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A copy without symbols, which are most of a test binary.
-fn strip(from: &Path, to: &Path) -> Result<()> {
+/// A packed copy without symbols, which are most of a test binary; the script unpacks it.
+fn pack(from: &Path, to: &Path) -> Result<()> {
     let mut strip = Command::new("strip");
-    workspace::run(strip.arg("-o").arg(to).arg(from)).context("`strip` comes with binutils: apt-get install binutils")
-}
-
-/// This very program, of which `run sanitize` and `run profile` are commands; packed, for it is a third of that size then.
-fn pack_program(out: &Path) -> Result<()> {
-    let program = out.join("xtask");
-    strip(&std::env::current_exe()?, &program)?;
-    workspace::run(Command::new("gzip").arg("-9").arg(&program)).context("`gzip` packs the program")
+    workspace::run(strip.arg("-o").arg(to).arg(from))
+        .context("`strip` comes with binutils: apt-get install binutils")?;
+    workspace::run(Command::new("gzip").arg("-9").arg(to)).context("`gzip` packs the programs")
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

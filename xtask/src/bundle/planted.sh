@@ -51,7 +51,8 @@ if [[ -z $sanitizer && -z $only_list ]]; then
 fi
 
 # The list: name, "bug" or "right", what the simulator finds, what it is.
-list=$(WARPSMITH_PLANTED=list "$tests") || exit 1
+# The simulator's half, with all that it can look for.
+list=$(WARPSMITH_CHECKED=1 WARPSMITH_PLANTED=list "$tests") || exit 1
 if ((${#prefixes[@]})); then
     list=$(while IFS= read -r line; do
         for prefix in "${prefixes[@]}"; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what this bundle holds. Needs bash (and gzip, for two commands) only; the programs find the GPU, or say that they skip what needs one.
+# Runs what this bundle holds. Needs bash and gzip only; the programs find the GPU, or say that they skip what needs one.
 set -uo pipefail
 
 usage() {
@@ -34,17 +34,26 @@ wrong_usage() {
     exit 2
 }
 
+here=${BASH_SOURCE[0]%/*}
+[[ $here == "${BASH_SOURCE[0]}" ]] && here=.
+
+# Programs travel packed, and are unpacked once.
+unpack() {
+    local packed
+    for packed in "$here"/xtask.gz "$here"/{tests,benches,examples}/*.gz; do
+        [[ -e $packed && ! -e ${packed%.gz} ]] || continue
+        gunzip -k "$packed" || { printf 'error: can not unpack %s\n' "$packed" >&2; exit 1; }
+    done
+}
+case ${1:-} in -h | --help) ;; *) unpack ;; esac
+
 if [[ ${1:-} == peers ]]; then
-    here=${BASH_SOURCE[0]%/*}
-    [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
     shift
     exec python3 "$here/benches/peers/run.py" "$@"
 fi
 
 # These two are the commands of the same names, which find their tools and say what installs them.
 if [[ ${1:-} == sanitize || ${1:-} == profile ]]; then
-    here=${BASH_SOURCE[0]%/*}
-    [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
     command=$1
     shift
     own=(--binary "$here/tests/devices")
@@ -55,13 +64,10 @@ if [[ ${1:-} == sanitize || ${1:-} == profile ]]; then
     for argument in "$@"; do
         [[ $argument == -- ]] && own=()
     done
-    [[ -x $here/xtask ]] || gunzip -k "$here/xtask.gz" || exit 1
     exec "$here/xtask" "$command" ${own[@]+"${own[@]}"} "$@"
 fi
 
 if [[ ${1:-} == planted ]]; then
-    here=${BASH_SOURCE[0]%/*}
-    [[ $here == "${BASH_SOURCE[0]}" ]] && here=.
     shift
     exec "$here/planted" "$@"
 fi
@@ -80,8 +86,6 @@ while (($#)); do
 done
 what=${what:-tests}
 
-here=${BASH_SOURCE[0]%/*}
-[[ $here == "${BASH_SOURCE[0]}" ]] && here=.
 cd -- "$here" || exit 1
 
 passed=0 failed=0 skipped=0 ran=0
