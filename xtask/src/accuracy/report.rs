@@ -133,7 +133,8 @@ impl Report {
                     None => page.push_str(" |"),
                 }
             }
-            let at = |what| self.row(name, "f32", what).map_or("", |row| row.at.as_str());
+            let erring = |what| self.row(name, "f32", what).filter(|row| row.ulp > 0.0);
+            let at = |what| erring(what).map_or("–", |row| row.at.as_str());
             let _ = writeln!(page, " {}, {} |", at("forward"), at("derivative"));
         }
         let above = self.rows.iter().filter(|row| row.of_term > row.bar());
