@@ -32,6 +32,9 @@ impl Project {
             fs::remove_dir_all(&folder).unwrap();
         }
         fs::create_dir_all(&folder).unwrap();
+        // rustfmt looks in the folders above for its settings, and the target folder may lie in the repository: those of this
+        // workspace are not the project's.
+        fs::write(folder.join("rustfmt.toml"), "").unwrap();
         let output = xtask(&folder, &[&["new", name, "--path", "made/too"], kind].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         let project = Self { folder, name };
