@@ -17,6 +17,7 @@ mod graph;
 mod kernel;
 mod launch;
 mod library;
+mod loaded;
 mod matrix;
 mod matrix_view;
 mod module;

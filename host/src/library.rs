@@ -12,7 +12,8 @@ use cuda_builder::manifest::{self, Entry, Manifest};
 use cuda_std::{Has, Kernel};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Loaded, TypedKernel};
+use crate::kernel::TypedKernel;
+use crate::loaded::Loaded;
 use crate::module::{self, Module};
 use crate::runtime::{Cuda, Runtime};
 
@@ -114,7 +115,7 @@ impl<L> Library<L> {
         if self.runtime.is_simulator() {
             return Ok(TypedKernel::simulated(&self.runtime, L::ENTRY));
         }
-        let loaded = self.load(L::MODULE, L::ENTRY, |entry| crate::kernel::expect_parameters::<K>(entry))?;
+        let loaded = self.load(L::MODULE, L::ENTRY, |entry| crate::loaded::expect_parameters::<K>(entry))?;
         Ok(TypedKernel::new(&self.runtime, loaded))
     }
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, RwLock};
 use cuda_std::{Has, Kernel};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Loaded, TypedKernel};
+use crate::kernel::TypedKernel;
 use crate::library::{DeviceCode, Library};
+use crate::loaded::Loaded;
 use crate::runtime::Runtime;
 
 /// Libraries by marker type, kernels by marker and kernel type.
