@@ -3,8 +3,9 @@
 #[cfg(doctest)]
 mod book;
 
-use std::process::ExitCode;
-use std::sync::LazyLock;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::{Command, ExitCode};
+use std::sync::{LazyLock, OnceLock};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rand::RngExt;
@@ -76,13 +77,47 @@ pub fn on_devices(files: &[(&str, Tests)]) -> ExitCode {
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
+/// The test behind which the GPU's context was unusable.
+static LOST_BEHIND: OnceLock<String> = OnceLock::new();
+
 fn on_gpu(name: String, test: fn(&Runtime) -> TestResult) -> Trial {
     let required = std::env::var_os(REQUIRE_GPU).is_some();
-    Trial::test(name, move || match &*GPU {
-        Ok(runtime) => run(test, runtime),
+    Trial::test(name.clone(), move || match &*GPU {
+        Ok(runtime) => run_on_gpu(&name, test, runtime),
         Err(error) => Err(Failed::from(format!("no GPU, but {REQUIRE_GPU} is set: {error}"))),
     })
     .with_ignored_flag(GPU.is_err() && !required)
+}
+
+/// A kernel that traps ends the context, and everything in this process that would use it: the tests behind it run in processes of
+/// their own.
+fn run_on_gpu(name: &str, test: fn(&Runtime) -> TestResult, runtime: &Runtime) -> Result<(), Failed> {
+    if let Some(culprit) = LOST_BEHIND.get() {
+        return run_alone(name).map_err(|error| format!("in a process of its own, behind {culprit}: {error}").into());
+    }
+    let result = catch_unwind(AssertUnwindSafe(|| run(test, runtime)));
+    if !matches!(result, Ok(Ok(())))
+        && let Err(error) = runtime.synchronize()
+    {
+        eprintln!("{name} has cost this process its GPU: {error}");
+        let _ = LOST_BEHIND.set(name.to_owned());
+    }
+    result.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Runs one test of this program in a process of its own.
+///
+/// # Errors
+/// A text with what it printed, if it did not run and pass.
+pub fn run_alone(name: &str) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program can't be found: {error}"))?;
+    let output = Command::new(program).args(["--exact", name]).output().map_err(|error| error.to_string())?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    // The program succeeds as well if it has no test of this name, or skips it.
+    if output.status.success() && printed.contains(" 1 passed;") {
+        return Ok(());
+    }
+    Err(format!("{}\n{printed}{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
 fn run(test: fn(&Runtime) -> TestResult, runtime: &Runtime) -> Result<(), Failed> {

@@ -5,9 +5,10 @@ use test_kernels::faults::{
     asserts, asserts_plainly, clocks, dynamic_shared, incremented, out_of_bounds, panics, prints, traps,
 };
 use warpsmith::{Error, Runtime, Shape, checks};
-use warpsmith_tests::{FAULT_MESSAGES, TEST_KERNELS, TestResult, Tests};
+use warpsmith_tests::{FAULT_MESSAGES, TEST_KERNELS, TestResult, Tests, run_alone};
 
 pub const TESTS: Tests = Tests {
+    heavy: &[("a_test_alone", a_test_alone)],
     kernels: &[("messages", messages), ("clocks", clocks_run), ("bounds_checks", bounds_checks)],
     gpu: &[
         ("dynamic_shared_memory", dynamic_shared_memory),
@@ -20,6 +21,14 @@ pub const TESTS: Tests = Tests {
 
 /// What the runtime checks of itself.
 pub const RUNTIME: Tests = Tests { everywhere: checks::EVERYWHERE, gpu: checks::GPU, ..Tests::NONE };
+
+/// What the tests behind a kernel that traps go through.
+fn a_test_alone(_: &Runtime) -> TestResult {
+    run_alone("runtime::empty buffers::cpu")?;
+    let error = run_alone("runtime::no such test::cpu").unwrap_err();
+    assert!(error.contains("0 passed"), "{error}");
+    Ok(())
+}
 
 fn dynamic_shared_memory(runtime: &Runtime) -> TestResult {
     runtime.register::<TestKernels>(TEST_KERNELS)?;
