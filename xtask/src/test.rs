@@ -26,6 +26,9 @@ pub struct Test {
     shuffle: Option<u64>,
 }
 
+/// Set when all that tests use was found: a test that misses a tool then fails instead of being skipped.
+const REQUIRE_TOOLS: &str = "WARPSMITH_REQUIRE_TOOLS";
+
 /// A step: its name, and cargo's arguments.
 type Step = (&'static str, &'static [&'static str]);
 
@@ -43,14 +46,19 @@ const STEPS: [Step; 5] = [
 impl Test {
     pub fn run(&self) -> Result<()> {
         let mut timings = Timings::default();
+        let mut complete = false;
         timings.step("setup", "cargo xtask setup --inspect", || {
             setup::ensure()?;
+            complete = setup::programs::ensure();
             setup::ensure_tool(Tool::Nvdisasm).map(drop)
         })?;
         for (name, arguments) in STEPS {
             let mut command = cargo(arguments);
             if let Some(seed) = self.shuffle {
                 command.env("WARPSMITH_SHUFFLE", seed.to_string());
+            }
+            if complete {
+                command.env(REQUIRE_TOOLS, "1");
             }
             let line = workspace::line(&command);
             timings.step(name, &line, || workspace::run(&mut command))?;

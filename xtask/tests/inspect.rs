@@ -53,7 +53,7 @@ fn text(folder: &Path, arguments: &[&str]) -> Option<String> {
     let output = inspect(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() && ["no nvdisasm", "no ptxas", "pip"].iter().any(|missing| errors.contains(missing)) {
-        eprintln!("SKIPPED: {errors}");
+        skip(&errors);
         return None;
     }
     assert!(output.status.success(), "{errors}");
@@ -109,7 +109,7 @@ fn the_page_is_searched_in_a_browser() {
     let folder = small_crate();
     let page = folder.path().join("page.html");
     let Some(_) = text(folder.path(), &["--html", "--ptx", "--out", page.to_str().unwrap()]) else { return };
-    let Some(browser) = browser() else { return eprintln!("SKIPPED: no chromium on PATH (apt-get install chromium)") };
+    let Some(browser) = browser() else { return skip("no chromium on PATH (apt-get install chromium)") };
     let profile = folder.path().join("profile");
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
@@ -122,6 +122,12 @@ fn the_page_is_searched_in_a_browser() {
     assert!(!section("multiply_and_add").contains("hidden"), "{dom}");
     assert!(section("only_hopper").contains("hidden"), "{dom}");
     assert!(dom.contains("<output id=\"found\">1 of 2</output>"), "{dom}");
+}
+
+/// `cargo xtask test` sets the variable where it has installed everything.
+fn skip(reason: &str) {
+    assert!(std::env::var_os("WARPSMITH_REQUIRE_TOOLS").is_none(), "nothing may be skipped: {reason}");
+    eprintln!("SKIPPED: {reason}");
 }
 
 fn browser() -> Option<PathBuf> {

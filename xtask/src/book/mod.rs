@@ -3,7 +3,7 @@
 //! The code on the pages is checked elsewhere: it is documentation tests of `warpsmith-tests`.
 
 mod links;
-mod mdbook;
+pub mod mdbook;
 mod messages;
 
 use std::process::Command;

@@ -6,6 +6,8 @@ use anyhow::{Result, bail};
 use cuda_builder::discover::Report;
 use serde::Serialize;
 
+use crate::book::mdbook;
+use crate::setup::programs::{self, Program};
 use crate::tools::Tool;
 use crate::{table, workspace};
 
@@ -90,6 +92,8 @@ fn rows() -> Vec<Row> {
     });
     rows.extend(gpu::rows());
     rows.extend(Tool::ALL.map(tool));
+    rows.push(mdbook_row());
+    rows.extend(programs::ALL.map(test_program));
     rows.push(disk());
     rows
 }
@@ -120,6 +124,33 @@ fn tool(tool: Tool) -> Row {
         Err(_) => {
             let remedy = format!("only `cargo xtask {}` needs it; {}", tool.needed_by(), tool.remedy());
             row_without(tool.name(), State::Absent, &remedy)
+        }
+    }
+}
+
+fn mdbook_row() -> Row {
+    match mdbook::find() {
+        Some(path) => {
+            let version = workspace::version(&path, &["--version"]);
+            Row { name: "mdBook".into(), state: State::Ok, path: Some(workspace::shown(&path)), version, remedy: None }
+        }
+        None => row_without("mdBook", State::Absent, &format!("only `cargo xtask book` needs it; {}", mdbook::REMEDY)),
+    }
+}
+
+/// A program that only single tests run.
+fn test_program(program: Program) -> Row {
+    let name = program.names[0];
+    match program.find() {
+        Some(path) => {
+            let version = workspace::version(&path, &["--version"]);
+            Row { name: name.into(), state: State::Ok, path: Some(workspace::shown(&path)), version, remedy: None }
+        }
+        None => {
+            let Program { tests, package, .. } = program;
+            let remedy =
+                format!("only `cargo xtask test` needs it, for {tests}, and installs it; or apt-get install {package}");
+            row_without(name, State::Absent, &remedy)
         }
     }
 }
@@ -170,7 +201,8 @@ mod tests {
 
     #[test]
     fn optional_tools_are_never_missing_and_name_the_command_that_needs_them() {
-        for row in Tool::ALL.map(tool) {
+        let others = programs::ALL.into_iter().map(test_program).chain([mdbook_row()]);
+        for row in Tool::ALL.into_iter().map(tool).chain(others) {
             assert_ne!(row.state, State::Missing, "{row:?}");
             assert!(row.path.is_some() || row.remedy.is_some_and(|remedy| remedy.contains("cargo xtask")));
         }

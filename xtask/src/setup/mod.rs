@@ -1,6 +1,7 @@
 //! `setup`: installs what discovery finds missing, by the very commands that discovery's errors recommend.
 
 mod apt;
+pub mod programs;
 mod remedy;
 pub mod wheel;
 
