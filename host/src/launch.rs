@@ -24,7 +24,8 @@ use crate::view::{View, ViewMut};
     note = "`Global<T>` (read) takes `&Buffer<T>`, `View<T>` or `&Matrix<T>`",
     note = "`GlobalMut<T>` and `GlobalAtomic<T>` (written) take `&mut Buffer<T>`, `ViewMut<T>` or `&mut Matrix<T>`: a shared `&` is not enough",
     note = "`TensorMap<T, RANK>` takes `&warpsmith::TensorMap<T, RANK>`, `TensorMapMut` takes `&mut warpsmith::TensorMapMut`",
-    note = "a host slice must be copied to the device first: `runtime.buffer_from(&slice)?`"
+    note = "a host slice must be copied to the device first: `runtime.buffer_from(&slice)?`",
+    note = "a closure has neither a name nor a layout: what it captures goes into a `DeviceCopy` struct with a method"
 )]
 pub trait Argument<P> {
     #[doc(hidden)]
@@ -50,7 +51,8 @@ fn host<T>(address: u64) -> *mut T {
     label = "wrong number of arguments, or an argument of a wrong type",
     note = "pass a tuple with one argument for each parameter, in order; for one parameter write `(x,)`",
     note = "`Global<T>` takes `&Buffer<T>` or `View<T>`, `GlobalMut<T>` takes `&mut Buffer<T>` or `ViewMut<T>`, a value parameter takes the value",
-    note = "a host slice must be copied to the device first: `runtime.buffer_from(&slice)?`"
+    note = "a host slice must be copied to the device first: `runtime.buffer_from(&slice)?`",
+    note = "a closure has neither a name nor a layout: what it captures goes into a `DeviceCopy` struct with a method"
 )]
 pub trait Arguments<P> {
     #[doc(hidden)]
