@@ -112,15 +112,20 @@ fn the_page_is_searched_in_a_browser() {
     let Some(browser) = browser() else { return skip("no chromium on PATH (apt-get install chromium)") };
     let profile = folder.path().join("profile");
     let mut command = Command::new(browser);
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
+    // The time is virtual: enough for the listing to be unpacked.
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=5000"]);
     command.arg(format!("--user-data-dir={}", profile.display()));
-    let output = command.arg(format!("file://{}?search=Multiply%20sm_90a", page.display())).output().unwrap();
+    let output =
+        command.arg(format!("file://{}?search=Multiply%20sm_90a#multiply_and_add", page.display())).output().unwrap();
     let dom = String::from_utf8_lossy(&output.stdout);
     let section = |name: &str| {
         dom.split("<section ").find(|it| it.contains(&format!("id=\"{name}\""))).unwrap().split('>').next().unwrap()
     };
     assert!(!section("multiply_and_add").contains("hidden"), "{dom}");
     assert!(section("only_hopper").contains("hidden"), "{dom}");
+    // The one that the address names is open, the others are still packed.
+    assert_eq!(dom.matches("FFMA R").count(), 1, "{dom}");
+    assert_eq!(dom.matches("data-deflated").count(), 2 * 2 - 1, "machine code and PTX of two kernels: {dom}");
     assert!(dom.contains("<output id=\"found\">1 of 2</output>"), "{dom}");
 }
 

@@ -1,6 +1,13 @@
-//! One page with every kernel: text, style and script in one file, which needs no network and reads without its script too.
+//! One page with every kernel: text, style and script in one file, which needs no network. Its tables read without the script too;
+//! listings, which are most of it, are compressed, and the script unpacks each when it is opened.
 
 use std::fmt::{self, Write as _};
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 
 use super::listing::{self, Row};
 use super::report::{self, Launch};
@@ -50,7 +57,7 @@ impl Page<'_> {
         )?;
         writeln!(
             page,
-            "<noscript><p>Searching and sorting need JavaScript; everything else is here.</p></noscript>\n</header>"
+            "<noscript><p>Searching, sorting and the listings need JavaScript; everything else is here.</p></noscript>\n</header>"
         )?;
         self.resources(page)?;
         for kernel in latest(self.kernels) {
@@ -116,18 +123,30 @@ fn keywords(kernel: &Kernel<'_>) -> String {
 }
 
 fn details(page: &mut String, what: &str, rows: &[Row]) -> fmt::Result {
-    write!(page, "<details>\n<summary>{what}</summary>\n<pre>")?;
+    let packed = packed(&listing_lines(rows)?);
+    writeln!(page, "<details data-deflated=\"{packed}\">\n<summary>{what}</summary>\n<pre></pre>\n</details>")
+}
+
+fn listing_lines(rows: &[Row]) -> Result<String, fmt::Error> {
+    let mut lines = String::new();
     for row in rows {
         match row {
-            Row::Source { place, text } => writeln!(page, "<b>{}</b> {}", escaped(place), escaped(text))?,
-            Row::Code { text, inside: None } => writeln!(page, "{}", escaped(text))?,
+            Row::Source { place, text } => writeln!(lines, "<b>{}</b> {}", escaped(place), escaped(text))?,
+            Row::Code { text, inside: None } => writeln!(lines, "{}", escaped(text))?,
             Row::Code { text, inside: Some(inside) } => {
                 // The style's tab stop keeps these in a column.
-                writeln!(page, "{}\t<i>{}</i>", escaped(text), escaped(inside))?;
+                writeln!(lines, "{}\t<i>{}</i>", escaped(text), escaped(inside))?;
             }
         }
     }
-    writeln!(page, "</pre>\n</details>")
+    Ok(lines)
+}
+
+/// The bare stream of deflate (RFC 1951) in base64.
+fn packed(text: &str) -> String {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes()).expect("a vector takes all");
+    STANDARD.encode(encoder.finish().expect("a vector takes all"))
 }
 
 fn escaped(text: &str) -> String {
@@ -173,6 +192,15 @@ mod tests {
         Page { crate_name: "a & b", kernels: &[kernel], launch }.write(listings, |_| "1 < 2 TB/s\n".into())
     }
 
+    fn listings(page: &str) -> Vec<String> {
+        let deflated = page.split("data-deflated=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let unpacked = deflated.map(|base64| {
+            let bytes = STANDARD.decode(base64).unwrap();
+            std::io::read_to_string(flate2::read::DeflateDecoder::new(&bytes[..])).unwrap()
+        });
+        unpacked.collect()
+    }
+
     /// Every element that is opened is closed, in order.
     fn check_nesting(page: &str) {
         let bare = page.split("<style>").next().unwrap().to_owned() + page.split("</style>").nth(1).unwrap();
@@ -197,7 +225,10 @@ mod tests {
             page.contains("<h1>Kernels of a &amp; b</h1>") && page.contains("map&lt;&quot;f32&quot;&gt;"),
             "{page}"
         );
-        assert!(page.contains("FFMA R0, R1, R2, R3") && page.contains("  a &lt; b;") && page.contains("1 &lt; 2 TB/s"));
+        assert!(page.contains("1 &lt; 2 TB/s"));
+        let [machine_code, ptx, llvm] = &listings(&page)[..] else { panic!("{page}") };
+        assert!(machine_code.contains("FFMA R0, R1, R2, R3") && ptx.contains("  a &lt; b;"), "{machine_code}{ptx}");
+        assert!(llvm.is_empty(), "{llvm}");
         for elsewhere in ["http:", "https:", "src=", "@import", "url("] {
             assert!(!page.contains(elsewhere), "{elsewhere}");
         }

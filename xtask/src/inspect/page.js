@@ -1,4 +1,22 @@
 "use strict";
+// A listing is unpacked when it is opened for the first time.
+async function unpack(details) {
+  const packed = details.dataset.deflated;
+  if (!details.open || packed === undefined) return;
+  delete details.dataset.deflated;
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  details.querySelector("pre").innerHTML = await new Response(stream).text();
+}
+document.addEventListener("toggle", (event) => unpack(event.target), true);
+// A link to a kernel opens its first listing.
+function goTo() {
+  const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const details = section && section.querySelector("details");
+  if (details) details.open = true;
+}
+window.addEventListener("hashchange", goTo);
+goTo();
 // Hides what does not match; without this script everything is shown.
 const search = document.getElementById("search");
 const found = document.getElementById("found");
