@@ -93,13 +93,16 @@ impl Page<'_> {
         points.lines().try_for_each(|line| writeln!(page, "<p>{}</p>", escaped(line)))?;
         if let Some(sass) = &kernel.sass {
             let mix = sass.mix();
-            writeln!(page, "<table>\n<tr><th>class</th><th>instructions</th><th>bytes</th><th>operations</th></tr>")?;
+            writeln!(
+                page,
+                "<div class=\"wide\">\n<table>\n<tr><th>class</th><th>instructions</th><th>bytes</th><th>operations</th></tr>"
+            )?;
             for (class, count) in &mix.classes {
                 let bytes = mix.bytes.get(class).map_or(String::new(), u32::to_string);
                 let operations = mix.operations.get(class).map_or(String::new(), |it| format!("{it:.0}"));
                 writeln!(page, "<tr><td>{class}</td><td>{count}</td><td>{bytes}</td><td>{operations}</td></tr>")?;
             }
-            writeln!(page, "</table>")?;
+            writeln!(page, "</table>\n</div>")?;
             for body in sass.loops().iter().filter(|body| body.innermost) {
                 let [start, end] = [body.range.start(), body.range.end()].map(|&at| sass.instructions[at].offset);
                 writeln!(page, "<p>Loop {start:05x}..{end:05x}: {}</p>", report::mix_line(&sass.mix_of(body)))?;

@@ -14,9 +14,9 @@ function goTo() {
   const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const details = section && section.querySelector("details");
   if (details) details.open = true;
+  if (section) section.scrollIntoView();
 }
 window.addEventListener("hashchange", goTo);
-goTo();
 // Hides what does not match; without this script everything is shown.
 const search = document.getElementById("search");
 const found = document.getElementById("found");
@@ -34,6 +34,8 @@ function filter() {
 search.addEventListener("input", filter);
 search.value = new URLSearchParams(location.search).get("search") || "";
 filter();
+// Behind the search, which moves everything.
+goTo();
 // A click on a column's name sorts by it.
 const table = document.getElementById("resources");
 table.tHead.addEventListener("click", (event) => {
