@@ -103,6 +103,16 @@ fn propagate_nan<R: Real>(x: R, result: R) -> R {
 }
 
 /// An activation with `N` parameters that are learned. [`activation!`](crate::activation!) implements it for fields marked `trainable`.
+///
+/// ```
+/// use warpsmith_gpu::{Activation, Trainable, activation};
+///
+/// activation! { pub struct Learned { trainable slope: f32 = 0.25 } |x| if x > 0.0 { x } else { x * slope } }
+///
+/// let learned = Learned::default();
+/// assert_eq!(learned.parameter_derivatives(-2.0_f32), [-2.0]);
+/// assert_eq!(learned.with_parameters([0.5]).forward(-2.0_f32), -1.0);
+/// ```
 pub trait Trainable<const N: usize>: Activation {
     /// The parameters.
     fn parameters(&self) -> [f64; N];

@@ -13,6 +13,14 @@ use crate::{Real, Scalar};
 /// `GUARDED` numbers treat a derivative of exactly 0 as the absence of a dependence: 0 times any factor is then 0, also if
 /// the factor is infinite. Gradients with respect to parameters use them, because there the input is a number that doesn't
 /// depend on the parameter. Unguarded numbers are shorter by a select for each product.
+///
+/// ```
+/// use warpsmith_gpu::Dual;
+///
+/// let x = Dual::<f64>::variable(3.0);
+/// let y = x * x * x;
+/// assert_eq!((y.value, y.derivative), (27.0, 27.0)); // x³ and 3x²
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Dual<R, const GUARDED: bool = false> {
     /// The value.

@@ -11,6 +11,14 @@ use crate::elementwise::Function;
 use crate::{Fast, Real};
 
 /// A storage type of tensors.
+///
+/// ```
+/// use warpsmith_gpu::{Element, bf16};
+///
+/// // Eight significant bits: 1 + 2^-9 lies halfway to nothing that is stored.
+/// assert_eq!(bf16::store(1.001953125).load(), 1.0);
+/// assert_eq!((f32::NAME, bf16::NAME), ("f32", "bf16"));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no storage type of tensors",
     label = "`Element` is not implemented for it",

@@ -15,6 +15,22 @@ pub const DEPTH: usize = 2;
 
 /// A function of `N` numbers with `M` results. A trait and not a closure, because only a named function can be made to inline
 /// into every loop that uses it, whatever instruction set that loop is compiled for.
+///
+/// ```
+/// use warpsmith_gpu::elementwise::Function;
+///
+/// /// The larger and the smaller of two numbers.
+/// #[derive(Clone, Copy)]
+/// struct Sorted;
+///
+/// impl Function<f32, 2, 2> for Sorted {
+///     fn apply(&self, [x, y]: [f32; 2], _: u32) -> [f32; 2] {
+///         [x.max(y), x.min(y)]
+///     }
+/// }
+///
+/// assert_eq!(Sorted.apply([1.0, 3.0], 0), [3.0, 1.0]);
+/// ```
 pub trait Function<C, const N: usize, const M: usize = 1>: Copy + Send + Sync {
     /// Whether [`random`](Self::random) is worth its time.
     const RANDOM: bool = false;

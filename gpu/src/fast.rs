@@ -9,6 +9,14 @@ use crate::{Real, Scalar};
 
 /// An f32 whose functions have relative errors around 2^-16 (see [`math::fast`]); operators other than division, and functions
 /// that have no approximate form, are those of f32.
+///
+/// ```
+/// use warpsmith_gpu::activations::Silu;
+/// use warpsmith_gpu::{Activation, Fast};
+///
+/// let (fast, precise) = (Silu.forward(Fast(1.5)).0, Silu.forward(1.5_f32));
+/// assert!((fast - precise).abs() <= precise * 1e-4);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 #[repr(transparent)]
 pub struct Fast(pub f32);

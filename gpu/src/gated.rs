@@ -30,6 +30,15 @@ pub trait GatedUnit: DeviceCopy + Send + Sync + 'static {
 }
 
 /// f(gate)·value
+///
+/// ```
+/// use warpsmith_gpu::activations::Relu;
+/// use warpsmith_gpu::{Gated, GatedUnit};
+///
+/// let reglu = Gated { activation: Relu };
+/// assert_eq!(reglu.forward(2.0_f32, 5.0), 10.0);
+/// assert_eq!(reglu.derivatives(2.0_f32, 5.0), [5.0, 2.0]); // with respect to gate and value
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Gated<A> {

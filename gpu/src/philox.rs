@@ -20,6 +20,14 @@ pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 }
 
 /// The numbers of one seed, one after the other.
+///
+/// ```
+/// use warpsmith_gpu::Philox;
+///
+/// // Any number of the sequence without those before it: each thread draws its own.
+/// assert_eq!(Philox::new(7).number(1000), Philox::new(7).number(1000));
+/// assert_ne!(Philox::new(7).number(1000), Philox::new(8).number(1000));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceCopy)]
 #[repr(C)]
 pub struct Philox {

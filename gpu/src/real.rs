@@ -17,6 +17,17 @@ use crate::{Dual, Scalar};
 ///
 /// In code that is *not* generic, `x.exp()` on an `f32` is the standard library's function, whose bits differ from machine
 /// to machine: there call [`math::exp`](crate::math::exp) or `Real::exp(x)`.
+///
+/// ```
+/// use warpsmith_gpu::{Dual, Real};
+///
+/// fn softcap<R: Real>(x: R) -> R {
+///     (x.scale(0.1)).tanh().scale(10.0)
+/// }
+///
+/// assert!((softcap(3.0_f64) - 10.0 * 0.3_f64.tanh()).abs() < 1e-14);
+/// assert_eq!(softcap(Dual::<f32>::variable(0.0)).derivative, 1.0);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no real number",
     label = "`Real` is not implemented for it",

@@ -39,6 +39,15 @@ impl CudaProperties {
 }
 
 /// What a runtime runs on.
+///
+/// ```
+/// use warpsmith::{Device, Runtime};
+///
+/// match Runtime::cpu().device() {
+///     Device::Cpu { threads } => println!("{threads} threads"),
+///     device => panic!("{device:?}"),
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Device {

@@ -8,6 +8,14 @@ pub const GRID_LIMIT: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
 pub const BLOCK_LIMIT: [u64; 3] = [1024, 1024, 64];
 
 /// Blocks, threads of a block, and dynamic shared memory. A launch with an empty grid does nothing and succeeds.
+///
+/// ```
+/// use warpsmith::Shape;
+///
+/// let shape = Shape::for_elements(1000, 256)?.with_shared_bytes(4096);
+/// assert_eq!((shape.grid, shape.block, shape.shared_bytes), ([4, 1, 1], [256, 1, 1], 4096));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Blocks along x, y and z.

@@ -99,6 +99,24 @@ pub struct Access {
 
 /// An element that many threads may update at once; from [`GlobalAtomic::atomic`], `GlobalMut::atomic`, `Shared::atomic`,
 /// `SharedSlice::atomic` or [`cluster::atomic`](crate::cluster::atomic).
+///
+/// ```
+/// use cuda_std::atomic::Scope;
+/// use cuda_std::prelude::*;
+/// use cuda_std::simulator::{self, Shape};
+///
+/// /// How often each number below `counts.len()` occurs.
+/// #[kernel]
+/// fn histogram(values: Global<u32>, counts: GlobalAtomic<u32>) {
+///     for i in thread::elements(values.len()) {
+///         counts.atomic(values[i.get()] as usize).fetch_add(1, Scope::Device);
+///     }
+/// }
+///
+/// let (values, mut counts) = ([0, 2, 2, 1, 2], [0; 3]);
+/// simulator::launch::<histogram>(Shape::new(2, 32), (Global::from_slice(&values), GlobalAtomic::from_slice(&mut counts))).unwrap();
+/// assert_eq!(counts, [1, 1, 3]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Atomic<'a, T, S> {
     element: *mut T,

@@ -271,12 +271,46 @@ accessors! {
 ///
 /// All threads of the block must take the same arrays in the same order: each call only computes where its array lies. The
 /// launcher asks for the bytes, which [`Layout`] adds up in the same way.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cuda_std::shared::{Dynamic, Layout};
+/// use cuda_std::simulator::{self, Shape};
+///
+/// /// Turns each block's numbers around.
+/// #[kernel]
+/// fn turned(mut x: GlobalMut<u32>) {
+///     let (t, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+///     let tile = Dynamic::new().take::<u32>(threads);
+///     for i in thread::elements(x.len()) {
+///         // SAFETY: each thread writes its own place, and reads another's behind the barrier.
+///         unsafe {
+///             tile.write(t, x[i]);
+///             thread::sync_threads();
+///             x.set(i, tile.read(threads - 1 - t));
+///         }
+///     }
+/// }
+///
+/// let mut x = [1, 2, 3, 4];
+/// let mut shape = Shape::new(1, 4);
+/// shape.dynamic_shared_bytes = Layout::new().and::<u32>(4).bytes();
+/// simulator::launch::<turned>(shape, (GlobalMut::from_slice(&mut x),)).unwrap();
+/// assert_eq!(x, [4, 3, 2, 1]);
+/// ```
 #[derive(Debug)]
 pub struct Dynamic {
     layout: Layout,
 }
 
 /// How many bytes of dynamic shared memory a list of arrays takes; also usable on the host and in constants.
+///
+/// ```
+/// use cuda_std::shared::Layout;
+///
+/// // 10 numbers, and behind them 3 bytes from the next multiple of 16 on.
+/// assert_eq!(Layout::new().and::<f32>(10).and::<u8>(3).bytes(), 48 + 3);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     bytes: usize,

@@ -9,6 +9,20 @@ use crate::{Matrix, Result};
 ///
 /// A layer keeps its output and the gradient with respect to its input in matrices of its own, which are reused from step
 /// to step as long as the batch has the same size: a training step then allocates nothing.
+///
+/// ```
+/// use warpsmith::nn::{Activate, Layer};
+/// use warpsmith::prelude::*;
+///
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = Runtime::cpu();
+/// let ops = Ops::new(&runtime);
+/// let mut relu = Activate::<_, warpsmith::Kernels>::new(&runtime, Relu)?;
+/// relu.forward(&ops, &Matrix::from_columns(&runtime, 2, 1, &[-1.0, 3.0])?)?;
+/// assert_eq!(relu.output().buffer().to_vec()?, [0.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Layer: Debug {
     /// Computes the output. Samples are columns.
     ///

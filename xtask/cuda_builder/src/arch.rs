@@ -19,6 +19,15 @@ enum Reach {
 }
 
 /// A GPU architecture, e.g. [`Arch::SM_80`] or `"sm_90a".parse()`.
+///
+/// ```
+/// use cuda_builder::Arch;
+///
+/// let arch: Arch = "sm_90a".parse()?;
+/// assert_eq!(arch, Arch::SM_90A);
+/// assert!("sm_90x".parse::<Arch>().is_err());
+/// # Ok::<(), cuda_builder::ArchParseError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Arch {

@@ -19,6 +19,14 @@ pub enum L2Promotion {
 }
 
 /// A tensor's extents and strides, and the box that one copy moves. All arrays begin with the innermost axis.
+///
+/// ```
+/// use cuda_std::tensor_map::{Swizzle, Tiling};
+///
+/// // A row-major matrix of 64 rows and 100 columns, moved in boxes of 16 rows and 32 columns.
+/// let tiling = Tiling::new([100, 64], [32, 16]).swizzle(Swizzle::Bytes128);
+/// assert_eq!(tiling.tile_bytes::<f32>(), 16 * 32 * 4);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling<const RANK: usize> {
     extents: [usize; RANK],

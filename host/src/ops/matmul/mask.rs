@@ -9,6 +9,15 @@ const ALIGNMENT: usize = 16;
 /// [`Linear::masked`](super::Linear::masked). A sixteenth of a saved pre-activation in 16 bits.
 ///
 /// Column after column: bit r % 8 of byte r / 8 is that of feature r. A column is padded to a multiple of 16 bytes.
+///
+/// ```
+/// use warpsmith::ops::ReluMask;
+/// use warpsmith::Runtime;
+///
+/// let mask = ReluMask::new(&Runtime::cpu(), 100, 3)?;
+/// println!("{mask:?}");
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ReluMask {
     bytes: Buffer<u8>,
