@@ -39,7 +39,7 @@ LENGTH = 17
 
 
 def ulps(got, want):
-    exponent = max(math.floor(math.log2(abs(want))) if want else -126, -126)
+    exponent = max(int(mp.floor(mp.log(abs(want), 2))) if want else -126, -126)
     return float(abs(mp.mpf(got) - want) / mp.mpf(2) ** (exponent - 23))
 
 
