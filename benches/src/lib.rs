@@ -1,5 +1,7 @@
 //! What the benchmarks share.
 
+pub mod values;
+
 use warpsmith::Runtime;
 
 /// The GPU, or a word on why there is nothing to measure.

@@ -11,7 +11,7 @@ use warpsmith_gpu::with_activation;
 
 use super::Result;
 use super::timing::Work;
-use super::values::{Value, spread, wide, worst};
+use warpsmith_benches::values::{Value, spread, wide, worst};
 
 pub fn prepare(runtime: &Runtime, words: &[&str]) -> Result<Work> {
     let [operation, what, kind, elements] = words else {

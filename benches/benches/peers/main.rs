@@ -12,7 +12,6 @@
 mod elementwise;
 mod products;
 mod timing;
-mod values;
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};

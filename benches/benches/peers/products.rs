@@ -14,7 +14,7 @@ use warpsmith::{Activation, Buffer, Kernels, Matrix, MatrixView, MatrixViewMut, 
 
 use super::Result;
 use super::timing::Work;
-use super::values::{Value, mix, normal, wide};
+use warpsmith_benches::values::{Value, mix, normal, wide};
 
 /// What is computed, as a column-major product of `n` features x `k` and `k` x `m` samples.
 #[derive(Clone, Copy)]

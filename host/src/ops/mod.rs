@@ -11,6 +11,7 @@ mod matmul;
 mod maxout;
 mod native;
 mod optim;
+mod parallel;
 mod parameters;
 mod processor;
 mod random;

@@ -6,9 +6,10 @@
 use std::array;
 
 use cuda_std::{Global, GlobalMut};
-use rayon::prelude::*;
 use warpsmith_gpu::elementwise::{Extents, Function, Lines};
 use warpsmith_gpu::{Element, Real};
+
+use super::parallel;
 
 /// Elements below which another thread costs more than it brings.
 const CHUNK: usize = 1 << 14;
@@ -36,37 +37,42 @@ unsafe fn chunk<I, O, F, const N: usize, const M: usize>(
 {
     #[cfg(target_arch = "x86_64")]
     {
-        #[target_feature(enable = "avx2,fma,f16c")]
-        unsafe fn fused<I, O, F, const N: usize, const M: usize>(
-            inputs: [*const I; N],
-            outputs: [*mut O; M],
-            len: usize,
-            first: usize,
-            f: F,
-        ) where
-            O: Element,
-            I: Element<Compute = O::Compute>,
-            F: Function<O::Compute, N, M>,
-        {
-            // SAFETY: the caller's promise.
-            unsafe { portable(inputs, outputs, len, first, f) }
+        macro_rules! compiled_for {
+            ($name:ident: $features:literal, $($feature:tt)*) => {
+                #[target_feature(enable = $features)]
+                unsafe fn $name<I, O, F, const N: usize, const M: usize>(
+                    inputs: [*const I; N],
+                    outputs: [*mut O; M],
+                    len: usize,
+                    first: usize,
+                    f: F,
+                ) where
+                    O: Element,
+                    I: Element<Compute = O::Compute>,
+                    F: Function<O::Compute, N, M>,
+                {
+                    // SAFETY: the caller's promise.
+                    unsafe { portable(inputs, outputs, len, first, f) }
+                }
+                if $(is_x86_feature_detected!($feature))&&* {
+                    // SAFETY: the processor has these instructions; the rest by the caller.
+                    return unsafe { $name(inputs, outputs, len, first, f) };
+                }
+            };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c") {
-            // SAFETY: the processor has these instructions; the rest by the caller.
-            return unsafe { fused(inputs, outputs, len, first, f) };
-        }
+        compiled_for!(wide: "avx512f,avx512vl,avx512bw,avx512dq,avx512cd,avx2,fma,f16c",
+            "avx512f" "avx512vl" "avx512bw" "avx512dq" "avx512cd" "avx2" "fma" "f16c");
+        compiled_for!(fused: "avx2,fma,f16c", "avx2" "fma" "f16c");
     }
     // SAFETY: the caller's promise.
     unsafe { portable(inputs, outputs, len, first, f) }
 }
 
-/// A batch is loaded before it is stored, so that inputs may be outputs, and so that the compiler need not prove that they
-/// aren't.
+/// Whole batches, whose length the compiler knows, and what is left.
 ///
 /// # Safety
 /// As [`chunk`].
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "the same index in several arrays")]
 unsafe fn portable<I, O, F, const N: usize, const M: usize>(
     inputs: [*const I; N],
     outputs: [*mut O; M],
@@ -78,31 +84,58 @@ unsafe fn portable<I, O, F, const N: usize, const M: usize>(
     I: Element<Compute = O::Compute>,
     F: Function<O::Compute, N, M>,
 {
+    let whole = len - len % BATCH;
+    for start in (0..whole).step_by(BATCH) {
+        // SAFETY: `start + BATCH <= len`.
+        unsafe { batch(inputs, outputs, start, BATCH, first, f) };
+    }
+    if whole < len {
+        // SAFETY: `whole` and the rest are `len`.
+        unsafe { batch(inputs, outputs, whole, len - whole, first, f) };
+    }
+}
+
+/// Up to [`BATCH`] elements from `start` on. They are loaded before they are stored, so that inputs may be outputs, and so that the
+/// compiler need not prove that they aren't.
+///
+/// # Safety
+/// As [`chunk`], for `start + count` elements.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "the same index in several arrays")]
+unsafe fn batch<I, O, F, const N: usize, const M: usize>(
+    inputs: [*const I; N],
+    outputs: [*mut O; M],
+    start: usize,
+    count: usize,
+    first: usize,
+    f: F,
+) where
+    O: Element,
+    I: Element<Compute = O::Compute>,
+    F: Function<O::Compute, N, M>,
+{
     let mut x = [[O::Compute::constant(0.0); BATCH]; N];
     let mut y = [[O::Compute::constant(0.0); BATCH]; M];
     let mut words = [0; BATCH];
-    for start in (0..len).step_by(BATCH) {
-        let batch = BATCH.min(len - start);
-        for k in 0..N {
-            for i in 0..batch {
-                // SAFETY: `start + i < len`.
-                x[k][i] = unsafe { (*inputs[k].add(start + i)).load() };
-            }
+    for k in 0..N {
+        for i in 0..count {
+            // SAFETY: by the caller.
+            x[k][i] = unsafe { (*inputs[k].add(start + i)).load() };
         }
-        if F::RANDOM {
-            random_words(&mut words[..batch], first + start, f);
-        }
-        for i in 0..batch {
-            let results = f.apply(array::from_fn(|k| x[k][i]), words[i]);
-            for m in 0..M {
-                y[m][i] = results[m];
-            }
-        }
+    }
+    if F::RANDOM {
+        random_words(&mut words[..count], first + start, f);
+    }
+    for i in 0..count {
+        let results = f.apply(array::from_fn(|k| x[k][i]), words[i]);
         for m in 0..M {
-            for i in 0..batch {
-                // SAFETY: as above.
-                unsafe { *outputs[m].add(start + i) = O::store(y[m][i]) };
-            }
+            y[m][i] = results[m];
+        }
+    }
+    for m in 0..M {
+        for i in 0..count {
+            // SAFETY: by the caller.
+            unsafe { *outputs[m].add(start + i) = O::store(y[m][i]) };
         }
     }
 }
@@ -142,15 +175,20 @@ pub(super) unsafe fn each<I, O, const N: usize, const M: usize>(
 {
     let Extents { len, lines } = extents;
     let chunks = len.div_ceil(CHUNK);
+    let pieces = lines * chunks;
+    // Short lines go together.
+    let together = (CHUNK / len.max(1)).max(1);
     let operands = Shared((inputs, outputs));
-    (0..lines * chunks).into_par_iter().with_min_len((CHUNK / len.max(1)).max(1)).for_each(|unit| {
+    parallel::for_each(pieces.div_ceil(together), &|unit| {
         let Shared((inputs, outputs)) = { operands };
-        let (line, start) = (unit / chunks, unit % chunks * CHUNK);
-        // SAFETY: the lines lie in the operands; each chunk of an output belongs to one call.
-        unsafe {
-            let inputs = inputs.map(|input| input.start.add(line * input.pitch + start));
-            let outputs = outputs.map(|output| output.start.add(line * output.pitch + start));
-            chunk(inputs, outputs, CHUNK.min(len - start), line * len + start, f);
+        for piece in unit * together..pieces.min((unit + 1) * together) {
+            let (line, start) = (piece / chunks, piece % chunks * CHUNK);
+            // SAFETY: the lines lie in the operands; each piece of an output belongs to one call.
+            unsafe {
+                let inputs = inputs.map(|input| input.start.add(line * input.pitch + start));
+                let outputs = outputs.map(|output| output.start.add(line * output.pitch + start));
+                chunk(inputs, outputs, CHUNK.min(len - start), line * len + start, f);
+            }
         }
     });
 }

@@ -5,6 +5,7 @@ use warpsmith_gpu::accuracy::Digits;
 
 /// A type whose results can be compared with f64.
 pub trait Value: Digits {
+    /// The nearest value.
     fn of(value: f32) -> Self;
 }
 
@@ -24,6 +25,7 @@ impl Value for bf16 {
     }
 }
 
+/// The exact value.
 pub fn wide<T: Element<Compute = f32>>(value: T) -> f64 {
     f64::from(value.load())
 }
