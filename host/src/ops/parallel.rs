@@ -1,104 +1,41 @@
-//! Work shared with the threads of rayon's pool, for calls that take microseconds.
-//!
-//! The calling thread begins at once and takes one unit after another; the pool's threads take units too as soon as they are awake. One
-//! that wakes when all units are taken is not waited for. Rayon's own loops hand everything to the pool and sleep meanwhile, which costs
-//! more than an element-wise operation on 2^16 numbers.
+//! Work shared with the threads of rayon's pool.
 
-use std::hint;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::time::{Duration, Instant};
 
-/// In [`Job::helpers`]: nobody may begin any more.
-const CLOSED: usize = 1 << (usize::BITS - 1);
-
-struct Job {
-    next: AtomicUsize,
-    units: usize,
-    /// How many of the pool's threads use `task` now.
-    helpers: AtomicUsize,
-    task: *const (dyn Fn(usize) + Sync),
-}
-
-// SAFETY: the task is `Sync`, and used only while the call of `for_each` that it was borrowed for waits.
-unsafe impl Send for Job {}
-// SAFETY: as above.
-unsafe impl Sync for Job {}
-
-impl Job {
-    /// Runs units until none is left.
-    ///
-    /// # Safety
-    /// The task must be alive.
-    unsafe fn work(&self) {
-        // SAFETY: the caller's promise.
-        let task = unsafe { &*self.task };
-        loop {
-            let unit = self.next.fetch_add(1, Ordering::Relaxed);
-            if unit >= self.units {
-                return;
-            }
-            task(unit);
-        }
-    }
-
-    fn help(&self) {
-        let open = |helpers: usize| (helpers & CLOSED == 0).then_some(helpers + 1);
-        if self.helpers.fetch_update(Ordering::Acquire, Ordering::Relaxed, open).is_ok() {
-            let _leave = Leave(self);
-            // SAFETY: the job was open, so `for_each` waits until this thread has left.
-            unsafe { self.work() };
-        }
-    }
-}
-
-/// Leaves the job, also when the task panics.
-struct Leave<'a>(&'a Job);
-
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        self.0.helpers.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// Closes the job and waits for those in it, also when the task panics.
-struct Close<'a>(&'a Job);
-
-impl Drop for Close<'_> {
-    fn drop(&mut self) {
-        // What is left after a panic is not begun.
-        self.0.next.store(self.0.units, Ordering::Relaxed);
-        self.0.helpers.fetch_or(CLOSED, Ordering::Relaxed);
-        let mut spins = 0_u32;
-        while self.0.helpers.load(Ordering::Acquire) != CLOSED {
-            spins += 1;
-            if spins < 1 << 10 { hint::spin_loop() } else { thread::yield_now() }
-        }
-    }
-}
+/// About how long the pool's threads take to wake up and to report back: below, one thread is faster.
+const WAKING: Duration = Duration::from_micros(20);
 
 /// Calls `task` with each of `0..units` once, in any order, on this thread and on those of rayon's pool.
+///
+/// This thread begins at once, and asks for help if the first unit tells that the others would take long. Rayon's own loops hand
+/// everything to the pool and sleep meanwhile, which costs more than an element-wise operation on 2^16 numbers.
 pub(super) fn for_each(units: usize, task: &(dyn Fn(usize) + Sync)) {
-    let helpers = units.saturating_sub(1).min(rayon::current_num_threads() - 1);
-    if helpers == 0 {
-        return (0..units).for_each(task);
+    if units == 0 {
+        return;
     }
-    let task: *const (dyn Fn(usize) + Sync + '_) = task;
-    // SAFETY: only the lifetime changes; `Close` ends every use of the task before it is over.
-    let task: *const (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(task) };
-    let job = Arc::new(Job { next: AtomicUsize::new(0), units, helpers: AtomicUsize::new(0), task });
-    for _ in 0..helpers {
-        let job = Arc::clone(&job);
-        rayon::spawn(move || job.help());
+    let begin = Instant::now();
+    task(0);
+    let expected = begin.elapsed().saturating_mul(u32::try_from(units - 1).unwrap_or(u32::MAX));
+    let helpers = units.saturating_sub(2).min(rayon::current_num_threads() - 1);
+    if helpers == 0 || expected < WAKING {
+        return (1..units).for_each(task);
     }
-    let _close = Close(&job);
-    // SAFETY: the task is borrowed for the whole call.
-    unsafe { job.work() };
+    let next = AtomicUsize::new(1);
+    let work = || {
+        let units = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|&unit| unit < units);
+        units.for_each(task);
+    };
+    rayon::in_place_scope(|scope| {
+        (0..helpers).for_each(|_| scope.spawn(|_| work()));
+        work();
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
 
     use super::*;
 
@@ -116,25 +53,19 @@ mod tests {
     }
 
     #[test]
-    fn results_are_visible_afterwards() {
-        for round in 0..200_usize {
-            let cells: Vec<AtomicUsize> = (0..64).map(|_| AtomicUsize::new(0)).collect();
-            for_each(64, &|unit| cells[unit].store(round + unit, Ordering::Relaxed));
-            assert!(cells.iter().enumerate().all(|(unit, cell)| cell.load(Ordering::Relaxed) == round + unit));
-        }
-    }
-
-    #[test]
-    fn a_panic_of_the_caller_waits_for_the_others() {
+    fn a_panic_arrives_when_the_others_are_done() {
         let caller = thread::current().id();
-        let running = AtomicUsize::new(0);
-        let task = |_: usize| {
-            assert!(thread::current().id() != caller, "the caller's unit");
-            running.fetch_add(1, Ordering::SeqCst);
-            thread::sleep(std::time::Duration::from_millis(5));
-            running.fetch_sub(1, Ordering::SeqCst);
-        };
-        assert!(catch_unwind(AssertUnwindSafe(|| for_each(8, &task))).is_err());
-        assert_eq!(running.load(Ordering::SeqCst), 0);
+        for of_the_caller in [true, false] {
+            let running = AtomicUsize::new(0);
+            let task = |unit: usize| {
+                assert!(unit == 0 || (thread::current().id() == caller) != of_the_caller, "here");
+                running.fetch_add(1, Ordering::SeqCst);
+                thread::sleep(std::time::Duration::from_millis(5));
+                running.fetch_sub(1, Ordering::SeqCst);
+            };
+            let result = catch_unwind(AssertUnwindSafe(|| for_each(64, &task)));
+            assert!(result.is_err() || rayon::current_num_threads() == 1);
+            assert_eq!(running.load(Ordering::SeqCst), 0);
+        }
     }
 }
