@@ -53,7 +53,7 @@ impl Registers {
             };
             let detail = format!("{detail}; `cargo xtask verify --renew-registers` accepts that");
             let (module, entry) = (module.name.clone(), name.to_owned());
-            Some(Finding { module, arch: ARCH, entry, kind: Kind::Registers, detail })
+            Some(Finding { module, arch: ARCH, entry, kind: Kind::Registers, bytes: 0, detail })
         };
         listed(assembled).filter_map(differs).collect()
     }
