@@ -18,6 +18,9 @@ pub const DEFAULT_ARCHS: [Arch; 2] = [Arch::SM_80, Arch::SM_90A];
 /// What is quick to build: element by element, and sums. The other activations take as long as these for each architecture again.
 pub const CHEAP: [&str; 5] = ["bias", "reduce", "optim", "map.relu", "map.gelu_tanh"];
 
+/// Matrix products: many registers, where a spill costs most.
+pub const PRODUCTS: [&str; 4] = ["gemm", "gemm_mma", "gemm_wgmma", "gemm_wgmma_split"];
+
 /// Which crate, for which architectures.
 #[derive(clap::Args)]
 pub struct DeviceCrate {
@@ -63,6 +66,18 @@ impl DeviceCrate {
     pub fn cheap() -> Self {
         let family = CHEAP.map(str::to_owned).to_vec();
         DeviceCrate { arch: vec![ArchChoice::All], family, ..Self::default_one() }
+    }
+
+    /// The library's matrix products, for the architecture whose figures are kept.
+    pub fn products() -> Self {
+        let family = PRODUCTS.map(str::to_owned).to_vec();
+        DeviceCrate { arch: vec![ArchChoice::One(Arch::SM_90A)], family, ..Self::default_one() }
+    }
+
+    /// What `xtask/registers.toml` lists.
+    pub fn listed() -> Self {
+        let family = CHEAP.iter().chain(&PRODUCTS).map(|&family| family.to_owned()).collect();
+        DeviceCrate { family, ..Self::products() }
     }
 
     /// Whether all of the crate is looked at, for the default architectures.

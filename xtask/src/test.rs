@@ -7,12 +7,13 @@ use anyhow::{Result, bail};
 
 use crate::api::Api;
 use crate::book::{self, Book};
-use crate::device_crate::CHEAP;
+use crate::device_crate::{CHEAP, PRODUCTS};
 use crate::tools::Tool;
 use crate::verify::Verify;
 use crate::{setup, table, workspace};
 
-/// Formatting, lints, all tests, the documentation, and ptxas on the cheap kernels for every architecture.
+/// Formatting, lints, all tests, the documentation, and ptxas on the cheap kernels for every architecture and on the matrix products for
+/// sm_90a.
 ///
 /// Installs what is missing first (see `setup`). Stops at the first failure; the last line says which and how to run it
 /// alone. GPU tests are skipped, and say so, where there is no GPU. RUSTFLAGS and RUSTDOCFLAGS are passed on.
@@ -72,6 +73,8 @@ impl Test {
             // All kernels take ptxas many minutes: `cargo xtask verify` alone does that.
             let line = format!("cargo xtask verify --arch all --family {}", CHEAP.join(" "));
             timings.step("verify", &line, || Verify::cheap().run())?;
+            let line = format!("cargo xtask verify --arch sm_90a --family {}", PRODUCTS.join(" "));
+            timings.step("verify products", &line, || Verify::products().run())?;
         }
         timings.print();
         println!(

@@ -29,6 +29,8 @@ struct Exception {
     arch: Option<Arch>,
     /// What is allowed.
     allow: Vec<Kind>,
+    /// The most bytes of each kind, so that what is let pass does not grow. Without it: any number.
+    bytes: Option<u64>,
     /// Why.
     reason: String,
 }
@@ -72,7 +74,10 @@ impl Exceptions {
         let mut verdict = Verdict { allowed: Vec::new(), refused: Vec::new(), stale: Vec::new() };
         let ours: Vec<&Exception> = self.exception.iter().filter(|it| it.crate_name == crate_name).collect();
         for finding in findings {
-            match ours.iter().find(|exception| exception.allow.contains(&finding.kind) && exception.covers(finding)) {
+            let allows = |exception: &&&Exception| {
+                exception.allow.contains(&finding.kind) && exception.covers(finding) && exception.bounds(finding)
+            };
+            match ours.iter().find(allows) {
                 Some(exception) => verdict.allowed.push((finding, &exception.reason)),
                 None => verdict.refused.push(finding),
             }
@@ -92,6 +97,10 @@ impl Exceptions {
 impl Exception {
     fn covers(&self, finding: &Finding) -> bool {
         self.arch.is_none_or(|arch| arch == finding.arch) && matches(&self.entry, &finding.entry)
+    }
+
+    fn bounds(&self, finding: &Finding) -> bool {
+        self.bytes.is_none_or(|most| finding.bytes <= most)
     }
 }
 
@@ -119,7 +128,18 @@ mod tests {
     "#;
 
     fn finding(entry: &str, arch: Arch, kind: Kind) -> Finding {
-        Finding { module: "m".into(), arch, entry: entry.into(), kind, detail: String::new() }
+        Finding { module: "m".into(), arch, entry: entry.into(), kind, bytes: 8, detail: String::new() }
+    }
+
+    #[test]
+    fn more_bytes_than_an_exception_says_are_refused() {
+        let file = "[[exception]]\nentry = \"x\"\nallow = [\"spills\"]\nreason = \"r\"\nbytes = ";
+        let findings = [finding("x", Arch::SM_80, Kind::Spills)];
+        let refused = |bytes: u64| {
+            let exceptions = Exceptions::parse(&format!("{file}{bytes}")).unwrap();
+            exceptions.judge("warpsmith_gpu", true, &findings).refused.len()
+        };
+        assert_eq!([refused(7), refused(8), refused(9)], [1, 0, 0]);
     }
 
     #[test]

@@ -64,13 +64,15 @@ pub struct Finding {
     /// The kernel or function; the module's name where ptxas names none.
     pub entry: String,
     pub kind: Kind,
+    /// Bytes of local memory: the larger of those stored and loaded by spills, or the stack frame's; 0 for other kinds.
+    pub bytes: u64,
     /// With the values.
     pub detail: String,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { module, arch, entry, kind, detail } = self;
+        let Finding { module, arch, entry, kind, detail, .. } = self;
         write!(f, "{kind}: `{entry}` (module {module}, {arch}): {detail}")
     }
 }
@@ -83,24 +85,26 @@ fn wgmma_remark(code: &str) -> bool {
 /// Everything that is wrong with a module.
 pub fn findings(assembled: &Assembled<'_>) -> Vec<Finding> {
     let module = assembled.module;
-    let finding = |entry: &str, kind, detail| Finding {
+    let finding = |entry: &str, kind, bytes, detail| Finding {
         module: module.name.clone(),
         arch: module.arch,
         entry: entry.to_owned(),
         kind,
+        bytes,
         detail,
     };
     if let Some(text) = &assembled.failure {
-        return vec![finding(&module.name, Kind::Failure, format!("{} does not assemble:\n{text}", module.file))];
+        return vec![finding(&module.name, Kind::Failure, 0, format!("{} does not assemble:\n{text}", module.file))];
     }
     let mut found = Vec::new();
     let mut check = |name: &str, usage: &Usage| {
         if usage.spill_stores + usage.spill_loads > 0 {
             let detail = format!("{} bytes stored, {} loaded", usage.spill_stores, usage.spill_loads);
-            found.push(finding(name, Kind::Spills, detail));
+            found.push(finding(name, Kind::Spills, usage.spill_stores.max(usage.spill_loads), detail));
         }
         if usage.stack > 0 {
-            found.push(finding(name, Kind::Stack, format!("{} bytes of local memory a thread", usage.stack)));
+            let detail = format!("{} bytes of local memory a thread", usage.stack);
+            found.push(finding(name, Kind::Stack, usage.stack, detail));
         }
     };
     for kernel in &assembled.kernels {
@@ -110,14 +114,14 @@ pub fn findings(assembled: &Assembled<'_>) -> Vec<Finding> {
     }
     assembled.output.functions.iter().for_each(|(name, usage)| check(name, usage));
     for kernel in assembled.kernels.iter().filter(|kernel| kernel.usage.is_none()) {
-        found.push(finding(kernel.name, Kind::Missing, "the manifest has it, the assembled module has not".into()));
+        found.push(finding(kernel.name, Kind::Missing, 0, "the manifest has it, the assembled module has not".into()));
     }
     for name in assembled.output.entries.keys() {
-        found.push(finding(name, Kind::Missing, "the assembled module has it, the manifest has not".into()));
+        found.push(finding(name, Kind::Missing, 0, "the assembled module has it, the manifest has not".into()));
     }
     for remark in assembled.output.remarks.iter().filter(|remark| wgmma_remark(&remark.code)) {
         let name = remark.function.as_deref().unwrap_or(&module.name);
-        found.push(finding(name, Kind::Remark(remark.code.clone()), remark.text.clone()));
+        found.push(finding(name, Kind::Remark(remark.code.clone()), 0, remark.text.clone()));
     }
     found
 }

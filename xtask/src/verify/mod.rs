@@ -27,7 +27,7 @@ use registers::Registers;
 pub struct Verify {
     #[command(flatten)]
     device_crate: DeviceCrate,
-    /// Write the registers that the cheap kernels take on sm_90a to xtask/registers.toml, and look at those kernels only
+    /// Write the registers that the cheap kernels and the matrix products take on sm_90a to xtask/registers.toml, and look at those kernels only
     #[arg(long)]
     renew_registers: bool,
     /// Show every kernel, not only a summary per module and the kernels with the most registers
@@ -42,6 +42,11 @@ impl Verify {
     /// The cheap modules on every usual architecture.
     pub fn cheap() -> Self {
         Verify { device_crate: DeviceCrate::cheap(), renew_registers: false, all: false }
+    }
+
+    /// The matrix products on sm_90a.
+    pub fn products() -> Self {
+        Verify { device_crate: DeviceCrate::products(), ..Self::cheap() }
     }
 
     pub fn run(&self) -> Result<()> {
@@ -106,8 +111,7 @@ fn registers_file() -> PathBuf {
 
 fn renew_registers() -> Result<()> {
     let ptxas = discover::ptxas(&[workspace::python_packages()]).context("`cargo xtask setup` installs it")?;
-    let device_crate = DeviceCrate::cheap();
-    let built = device_crate.build(&[Arch::SM_90A], false, false)?;
+    let built = DeviceCrate::listed().build(&[Arch::SM_90A], false, false)?;
     let assembled = assemble_all(&ptxas.path, built.code.directory(), &built.code.manifest().modules)?;
     let file = registers_file();
     std::fs::write(&file, registers::text(&ptxas.version, &assembled))

@@ -1,4 +1,4 @@
-//! How many registers the cheap kernels take, kept in a file: a change that costs registers is seen, and accepted on purpose.
+//! How many registers the cheap kernels and the matrix products take, kept in a file: a change that costs registers is seen, and accepted on purpose.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::assemble::Assembled;
 use super::findings::{Finding, Kind};
-use crate::device_crate::CHEAP;
+use crate::device_crate::{CHEAP, PRODUCTS};
 
 /// The architecture that the file is of: the one that is measured.
 const ARCH: Arch = Arch::SM_90A;
@@ -53,7 +53,7 @@ impl Registers {
             };
             let detail = format!("{detail}; `cargo xtask verify --renew-registers` accepts that");
             let (module, entry) = (module.name.clone(), name.to_owned());
-            Some(Finding { module, arch: ARCH, entry, kind: Kind::Registers, detail })
+            Some(Finding { module, arch: ARCH, entry, kind: Kind::Registers, bytes: 0, detail })
         };
         listed(assembled).filter_map(differs).collect()
     }
@@ -62,7 +62,7 @@ impl Registers {
 /// The file's text for what was assembled.
 pub fn text(ptxas: &str, assembled: &[Assembled<'_>]) -> String {
     let mut text = format!(
-        "# Registers of a thread of each cheap kernel on {ARCH}. `cargo xtask verify --renew-registers` writes this file.\n\
+        "# Registers of a thread of each cheap kernel and matrix product on {ARCH}. `cargo xtask verify --renew-registers` writes this file.\n\
          ptxas = \"{ptxas}\"\n\n[registers]\n"
     );
     let kernels: BTreeMap<&str, u32> = listed(assembled).map(|(_, name, registers)| (name, registers)).collect();
@@ -74,14 +74,15 @@ pub fn text(ptxas: &str, assembled: &[Assembled<'_>]) -> String {
 
 /// The kernels that the file is to have, of those that were assembled.
 fn listed<'a>(assembled: &'a [Assembled<'_>]) -> impl Iterator<Item = (&'a Module, &'a str, u32)> {
-    let cheap = |module: &&Assembled<'_>| {
+    let kept = |module: &&Assembled<'_>| {
         let name = module.module.name.as_str();
-        module.module.arch == ARCH && CHEAP.iter().any(|cheap| *cheap == name || name.split('.').next() == Some(cheap))
+        let mut families = CHEAP.iter().chain(&PRODUCTS);
+        module.module.arch == ARCH && families.any(|&family| family == name || name.split('.').next() == Some(family))
     };
     let kernels = |module: &'a Assembled<'_>| {
         module.kernels.iter().filter_map(|kernel| Some((module.module, kernel.name, kernel.usage.as_ref()?.registers)))
     };
-    assembled.iter().filter(cheap).flat_map(kernels)
+    assembled.iter().filter(kept).flat_map(kernels)
 }
 
 #[cfg(test)]
@@ -133,7 +134,7 @@ mod tests {
 
         let empty = Registers { ptxas: "13.5".into(), registers: BTreeMap::new() };
         assert_eq!(empty.findings(&[assembled(&cheap, [1, 2])]).len(), 2);
-        let others = [module("gemm.relu", ARCH), module("bias.relu", Arch::SM_80)];
+        let others = [module("softmax.relu", ARCH), module("bias.relu", Arch::SM_80)];
         assert!(empty.findings(&others.each_ref().map(|module| assembled(module, [1, 2]))).is_empty());
     }
 }
