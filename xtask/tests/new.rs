@@ -41,11 +41,16 @@ impl Project {
         assert!(output.status.success(), "{}", text(&output.stderr));
         let project = Self { folder, name };
         fs::copy(repository().join("Cargo.lock"), project.path().join("Cargo.lock")).unwrap();
+        project.write_profiles();
+        project
+    }
+
+    /// With the workspace's profiles, what was built for it serves the project too.
+    fn write_profiles(&self) {
         let manifest = fs::read_to_string(repository().join("Cargo.toml")).unwrap();
         let manifest: toml::Table = manifest.parse().unwrap();
         let profiles = serde_json::json!({ "profile": manifest["profile"] });
-        fs::write(project.profiles(), toml::to_string(&profiles).unwrap()).unwrap();
-        project
+        fs::write(self.profiles(), toml::to_string(&profiles).unwrap()).unwrap();
     }
 
     fn path(&self) -> PathBuf {
@@ -143,7 +148,9 @@ fn a_repository_in_the_place_of_a_folder() {
     let url = format!("file://{}", clone.display());
     let output = xtask(&folder, &["new", "far", "--git", &url]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let path = folder.join("far");
+    let project = Project { folder, name: "far" };
+    project.write_profiles();
+    let path = project.folder.join("far");
     for file in ["Cargo.toml", "kernels/Cargo.toml"] {
         let manifest = fs::read_to_string(path.join(file)).unwrap();
         assert!(manifest.contains(&format!("git = \"{url}\"")), "{manifest}");
@@ -151,7 +158,11 @@ fn a_repository_in_the_place_of_a_folder() {
     fs::copy(repository().join("Cargo.lock"), path.join("Cargo.lock")).unwrap();
     // What is committed, without its kernels as PTX: that is tested above.
     let mut command = Command::new(env!("CARGO"));
-    command.args(["check", "--all-targets"]).current_dir(&path).env("CARGO_TARGET_DIR", target());
+    command
+        .args(["check", "--all-targets", "--config"])
+        .arg(project.profiles())
+        .current_dir(&path)
+        .env("CARGO_TARGET_DIR", target());
     let output = command.env("WARPSMITH_SKIP_DEVICE_BUILD", "1").output().expect("cargo starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
 }

@@ -17,6 +17,7 @@ pub const TESTS: Tests = Tests {
         ("kept_and_gradient", kept_and_gradient),
         ("pairs_masks_and_sample_biases", other_epilogues),
         ("the_same_each_time", the_same_each_time),
+        ("the_same_in_each_place", the_same_in_each_place),
         ("refused_kernels", refused_kernels),
     ],
     ..Tests::NONE
@@ -303,6 +304,39 @@ fn the_same_each_time(runtime: &Runtime) -> TestResult {
             let bits: Vec<u16> = y.to_vec()?.iter().map(|y| y.to_bits()).collect();
             assert!(*first.get_or_insert(bits.clone()) == bits, "{kernel:?}");
         }
+    }
+    Ok(())
+}
+
+/// All rows of both factors are equal, and the sum depends on its order: 2^26 and -2^26 stand at its beginning, and what is added to
+/// one of them is lost.
+fn the_same_in_each_place(runtime: &Runtime) -> TestResult {
+    let ops = Ops::new(runtime);
+    // A block has a second tile, which it goes through backwards by default. The simulator has two blocks.
+    let blocks = runtime.device().cuda().map_or(2, |cuda| cuda.multiprocessors as usize);
+    let (samples, features, k) = (128 * blocks + 1, 8, 2048);
+    let row = |at| {
+        if at == 0 {
+            67_108_864.0
+        } else if at == 64 {
+            -67_108_864.0
+        } else {
+            1.0 / 2048.0
+        }
+    };
+    let row: Vec<bf16> = (0..k).map(|at| bf16::from_f32(row(at))).collect();
+    let (x, w) = (runtime.buffer_from(&row.repeat(samples))?, runtime.filled(features * k, bf16::from_f32(1.0))?);
+    for same_order in [true, false] {
+        let mut y = runtime.filled(samples * features, bf16::from_f32(f32::NAN))?;
+        let x = MatrixView::row_major((&x).into(), (samples, k), k)?;
+        let w = MatrixView::column_major((&w).into(), (k, features), k)?;
+        let out = MatrixViewMut::row_major((&mut y).into(), (samples, features), features)?;
+        let call = ops.linear::<bf16, bf16, _, _>(x, w).using(Gemm::Wgmma128);
+        let call = if same_order { call.same_order() } else { call };
+        call.into(out)?;
+        let y = y.to_vec()?;
+        assert!(y.iter().all(|y| (0.0..=1.0).contains(&y.to_f32())), "{:?}", &y[..8]);
+        assert_eq!(y.iter().all(|&other| other == y[0]), same_order, "{:?} .. {:?}", y[0], y[y.len() - 1]);
     }
     Ok(())
 }

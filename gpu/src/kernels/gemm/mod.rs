@@ -117,6 +117,8 @@ pub struct GemmShape {
     pub in_place: bool,
     /// Whether [`Sums::Factor`] means op(B), not op(A).
     pub sum_right: bool,
+    /// Whether the sums along k must be added up in the same order in all places of the result.
+    pub same_order: bool,
 }
 
 impl GemmShape {

@@ -224,6 +224,18 @@ where
         self
     }
 
+    /// Adds up the sums along k in the same order in all places of the result: equal rows of factors then give equal rows of results.
+    ///
+    /// By default `gemm_wgmma` goes through k ≥ 2048 forwards in one tile and backwards in the next, whose first factors are still in the
+    /// cache then. That too is the same in each run of a shape on a device. Another shape may be computed by another kernel, with an order
+    /// of its own; [`using`](Self::using) fixes the kernel.
+    pub fn same_order(mut self) -> Self {
+        if let Ok(operands) = &mut self.operands {
+            operands.same_order = true;
+        }
+        self
+    }
+
     /// Computes it into `out`, column- or row-major, with any leading dimension.
     ///
     /// # Errors

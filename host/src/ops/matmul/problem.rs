@@ -23,6 +23,7 @@ pub(super) struct Operands<'a, T: GemmElement, O: Element> {
     pub(super) mask_out: Option<&'a mut ReluMask>,
     pub(super) sums: Option<ViewMut<'a, T::Compute>>,
     pub(super) sum_right: bool,
+    pub(super) same_order: bool,
     /// The kernel that is asked for.
     pub(super) kernel: Option<super::Gemm>,
 }
@@ -41,6 +42,7 @@ impl<'a, T: GemmElement, O: Element> Operands<'a, T, O> {
             mask_out: None,
             sums: None,
             sum_right: false,
+            same_order: false,
             kernel: None,
         }
     }
@@ -92,7 +94,8 @@ impl<E: Epilogue> Problem<E> {
             };
             return Err(mismatch("a · b", product, "the result", found, rule));
         }
-        let mut shape = GemmShape { m, n, k, batch, sum_right: operands.sum_right != turned, ..GemmShape::default() };
+        let (sum_right, same_order) = (operands.sum_right != turned, operands.same_order);
+        let mut shape = GemmShape { m, n, k, batch, sum_right, same_order, ..GemmShape::default() };
         shape.out = out.strides;
         shape.a = input("a", left, batch)?;
         shape.b = input("b", right, batch)?;

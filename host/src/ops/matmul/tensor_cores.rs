@@ -239,7 +239,7 @@ impl<'a, T: TensorCore + GemmElement> Arguments<'a, T> {
                 layout: u32::from(!left_along) + 2 * u32::from(!right_along),
                 band: BAND_ROWS / boxes.rows,
                 // Below, the order of the sums would depend on the tile for nothing.
-                snake: u32::from(k >= 2048),
+                snake: u32::from(k >= 2048 && !shape.same_order),
                 plain: if by_tma { PlainResult::default() } else { PlainResult::new(out) },
             },
             left: TensorMap::new(views.a, &factor(m, &a, left_along, boxes.rows))?,
