@@ -4,6 +4,16 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 /// What can go wrong, with the values that say why.
+///
+/// ```
+/// use warpsmith::prelude::*;
+///
+/// let runtime = Runtime::cpu();
+/// let (x, mut y) = (runtime.zeros::<f32>(3).unwrap(), runtime.zeros(4).unwrap());
+/// let error = Ops::new(&runtime).map_forward(Relu, &x, &mut y).unwrap_err();
+/// assert!(matches!(error, Error::LengthMismatch { .. }), "{error:?}");
+/// println!("{error}");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

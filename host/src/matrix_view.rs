@@ -26,6 +26,16 @@ pub struct MatrixView<'a, T> {
 }
 
 /// A matrix to write, as [`MatrixView`].
+///
+/// ```
+/// use warpsmith::{MatrixViewMut, Runtime};
+///
+/// let mut buffer = Runtime::cpu().zeros::<f32>(8)?;
+/// // Two rows of three, each four elements after the other.
+/// let view = MatrixViewMut::row_major((&mut buffer).into(), (2, 3), 4)?;
+/// assert_eq!(view.shape(), (2, 3));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 pub struct MatrixViewMut<'a, T> {
     elements: ViewMut<'a, T>,
     place: Place,

@@ -18,6 +18,11 @@ pub struct PackageCommand {
 }
 
 impl PackageCommand {
+    /// What `test` runs.
+    pub fn metadata() -> Self {
+        Self { verify: false }
+    }
+
     pub fn run(&self) -> Result<()> {
         let missing: Vec<String> = workspace::packages()?.iter().flat_map(missing).collect();
         if !missing.is_empty() {
@@ -62,6 +67,22 @@ mod tests {
         let packages = workspace::packages().unwrap();
         assert_eq!(packages.iter().flat_map(missing).collect::<Vec<_>>(), [] as [String; 0]);
         assert!(packages.iter().filter(|package| package.publish.is_none()).count() >= 5);
+    }
+
+    /// What everything is built and tested with is the least version that the packages ask for.
+    #[test]
+    fn the_least_rust_is_the_tested_one() {
+        let toolchain: toml::Table =
+            std::fs::read_to_string(workspace::root().join("rust-toolchain.toml")).unwrap().parse().unwrap();
+        let channel = toolchain["toolchain"]["channel"].as_str().unwrap();
+        for package in workspace::packages().unwrap() {
+            let least = package.rust_version.unwrap_or_else(|| panic!("{} has no rust-version", package.name));
+            assert!(
+                channel == least || channel.starts_with(&format!("{least}.")),
+                "{}: {least}, {channel}",
+                package.name
+            );
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use crate::api::Api;
 use crate::book::{self, Book};
 use crate::device_crate::{CHEAP, PRODUCTS};
+use crate::package::PackageCommand;
 use crate::tools::Tool;
 use crate::verify::Verify;
 use crate::{setup, table, workspace};
@@ -69,6 +70,7 @@ impl Test {
             book::ensure();
             Book::all().run()
         })?;
+        timings.step("package", "cargo xtask package", || PackageCommand::metadata().run())?;
         if !self.fast {
             // All kernels take ptxas many minutes: `cargo xtask verify` alone does that.
             let line = format!("cargo xtask verify --arch all --family {}", CHEAP.join(" "));

@@ -54,6 +54,13 @@ pub trait Layer: Debug {
 }
 
 /// Stochastic gradient descent: v = momentum·v + g, then w = w - rate·v.
+///
+/// ```
+/// use warpsmith::nn::Sgd;
+///
+/// let optimizer = Sgd { rate: 0.1, momentum: 0.9 };
+/// println!("{optimizer:?}");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sgd {
     /// The learning rate.

@@ -11,6 +11,19 @@ use crate::ops::Ops;
 use crate::{Buffer, Matrix, Result, Runtime};
 
 /// y = W·x + b, with W of `outputs` x `inputs`.
+///
+/// ```
+/// use warpsmith::nn::{Layer, Linear};
+/// use warpsmith::prelude::*;
+///
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = Runtime::cpu();
+/// let mut layer = Linear::new(&runtime, 3, 2, &mut rand::rng())?;
+/// layer.forward(&Ops::new(&runtime), &Matrix::zeros(&runtime, 3, 5)?)?;
+/// assert_eq!(layer.output().shape(), (2, 5));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Linear {
     weights: Parameter<Matrix<f32>>,

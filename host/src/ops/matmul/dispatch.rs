@@ -22,6 +22,22 @@ pub trait GemmElement: Element<Compute: Simt + NativeSum> {}
 impl<T: Element<Compute: Simt + NativeSum>> GemmElement for T {}
 
 /// Which kernel computes a product.
+///
+/// ```
+/// use warpsmith::ops::{Gemm, Ops};
+/// use warpsmith::{Matrix, Runtime};
+///
+/// # fn main() -> warpsmith::Result<()> {
+/// let runtime = Runtime::simulator();
+/// let ops = Ops::new(&runtime);
+/// let (a, b) = (Matrix::<f32>::zeros(&runtime, 2, 3)?, Matrix::zeros(&runtime, 3, 4)?);
+/// let mut y = Matrix::<f32>::zeros(&runtime, 2, 4)?;
+/// let mut plan = ops.linear(&a, &b).plan(&mut y)?;
+/// plan.run(ops.linear(&a, &b), &mut y)?;
+/// assert_eq!(plan.kernel(), Some(Gemm::Simt)); // f32 has no other
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gemm {
     /// [`gemm_simt`](gemm_simt()): any type, shape, layout and alignment, without tensor cores.
