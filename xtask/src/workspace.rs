@@ -142,6 +142,15 @@ pub fn version(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String>
     text.lines().next().filter(|_| output.status.success()).map(|line| line.trim().to_owned())
 }
 
+/// Writes a script that tests run. Not by this process: what other tests start meanwhile would inherit the open file, and a program can't
+/// be run while anybody has it open for writing (ETXTBSY).
+#[cfg(test)]
+pub fn write_script(path: &Path, text: &str) {
+    let mut write = Command::new("/bin/sh");
+    write.args(["-c", r#"printf '%s' "$1" > "$0" && chmod 755 "$0""#]).arg(path).arg(text);
+    assert!(write.status().unwrap().success());
+}
+
 /// A command as one would type it: the program's name without its folder.
 pub fn line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();

@@ -150,9 +150,7 @@ mod tests {
     fn sanitize_and_profile_are_passed_on_to_the_program() {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in [(SCRIPT, RUN), ("xtask", "#!/bin/sh\necho \"$@\"\n")] {
-            let path = folder.path().join(name);
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            workspace::write_script(&folder.path().join(name), text);
         }
         workspace::run(Command::new("gzip").arg(folder.path().join("xtask"))).unwrap();
         let tests = format!("--binary {}/tests/devices", folder.path().display());
@@ -192,9 +190,7 @@ esac
         for (name, text) in
             [(SCRIPT, RUN), (PLANTED_SCRIPT, PLANTED), ("tests/devices", devices), ("sanitizer", sanitizer)]
         {
-            let path = folder.path().join(name);
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            workspace::write_script(&folder.path().join(name), text);
         }
         let mut command = Command::new(folder.path().join(SCRIPT));
         command.arg("planted").env("WARPSMITH_PLANTED_SECONDS", "1");

@@ -163,7 +163,6 @@ fn time(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -183,8 +182,7 @@ mod tests {
     fn a_run_without_launches_says_what_was_run() {
         let folder = tempfile::tempdir().unwrap();
         let ncu = folder.path().join("ncu");
-        fs::write(&ncu, "#!/bin/sh\nexit 0\n").unwrap();
-        fs::set_permissions(&ncu, fs::Permissions::from_mode(0o755)).unwrap();
+        workspace::write_script(&ncu, "#!/bin/sh\nexit 0\n");
         let profile = Profile {
             kernel: Some("gemm_.*relu".into()),
             launches: 3,

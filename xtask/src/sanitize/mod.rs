@@ -196,13 +196,10 @@ fn verdict(runs: &[Run<'_>]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn script(path: &Path, text: &str) {
-        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        workspace::write_script(path, &format!("#!/bin/sh\n{text}\n"));
     }
 
     /// Shell scripts stand in for the tool and for the tests.

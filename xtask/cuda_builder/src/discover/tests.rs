@@ -2,8 +2,8 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use super::*;
 use crate::variables;
@@ -54,8 +54,14 @@ impl Fake {
     fn program(&self, path: &str, body: &str) {
         let path = self.folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // Not by this process: what other tests start meanwhile would inherit the open file, and a program can't be run while anybody
+        // has it open for writing (ETXTBSY).
+        let mut write = Command::new("/bin/sh");
+        write
+            .args(["-c", r#"printf '%s' "$1" > "$0" && chmod 755 "$0""#])
+            .arg(&path)
+            .arg(format!("#!/bin/sh\n{body}\n"));
+        assert!(write.status().unwrap().success());
     }
 
     fn rustc(&self, sysroot: &str, version: &str, llvm: &str) {
